@@ -1,0 +1,17 @@
+"""Where the files lie that the engine ships beside its code: assets/shaders in a checkout, munet/_assets in a wheel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from munet.engine.errors import ShaderError
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def shaders_root() -> Path:
+    """The folder of shader assets; its `include` holds what `#include` finds. Raises ShaderError if it is missing."""
+    for folder in (_PACKAGE / "_assets" / "shaders", _PACKAGE.parent / "assets" / "shaders"):
+        if folder.is_dir():
+            return folder
+    raise ShaderError(f"the shader assets are missing beside {_PACKAGE}; reinstall munet-studio")

@@ -1,0 +1,1 @@
+"""Code generation: fused ops -> GLSL -> SPIR-V."""

@@ -1,0 +1,1 @@
+"""Executors: they replay programs and decide nothing."""

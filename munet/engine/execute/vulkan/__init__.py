@@ -1,0 +1,1 @@
+"""Runs programs on a Vulkan device. Importing it needs no loader and no driver; opening a device does."""

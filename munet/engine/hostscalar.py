@@ -1,0 +1,88 @@
+"""HostScalar: a number that the host works out once a step, in double precision, and feeds to the device.
+
+Learning rates, bias corrections and everything else that depends only on the step number and on live parameters stay on
+the host side while they are combined with each other; the first time one meets a tensor it becomes a column of the
+step's row of scalars. So a schedule costs no pass, and changing a live value needs no compile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class StepContext:
+    """What a host scalar may depend on: the step (from 0) and the live parameters as they are now, by "node.param"."""
+
+    step: int
+    live: dict[str, float]
+
+
+@dataclass(frozen=True)
+class HostScalar:
+    """`text` identifies it (equal text, equal column); `value(context)` gives the number."""
+
+    text: str
+    value: Callable[[StepContext], float]
+
+    def _with(self, other: Any, sign: str, apply: Callable[[float, float], float], swapped: bool = False) -> Any:
+        if not isinstance(other, HostScalar | int | float):
+            return NotImplemented
+        right = other if isinstance(other, HostScalar) else constant(float(other))
+        first, second = (right, self) if swapped else (self, right)
+        return HostScalar(f"({first.text} {sign} {second.text})", lambda c: apply(first.value(c), second.value(c)))
+
+    def __add__(self, other: Any) -> Any:
+        return self._with(other, "+", lambda a, b: a + b)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._with(other, "+", lambda a, b: a + b, swapped=True)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._with(other, "-", lambda a, b: a - b)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._with(other, "-", lambda a, b: a - b, swapped=True)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._with(other, "*", lambda a, b: a * b)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._with(other, "*", lambda a, b: a * b, swapped=True)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._with(other, "/", lambda a, b: a / b)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._with(other, "/", lambda a, b: a / b, swapped=True)
+
+    def __pow__(self, other: Any) -> Any:
+        return self._with(other, "**", lambda a, b: a**b)
+
+    def __neg__(self) -> HostScalar:
+        return HostScalar(f"(-{self.text})", lambda c: -self.value(c))
+
+
+def constant(number: float) -> HostScalar:
+    return HostScalar(repr(number), lambda c: number)
+
+
+def step() -> HostScalar:
+    """The number of the step being taken, from 1, as optimisers count."""
+    return HostScalar("t", lambda c: float(c.step + 1))
+
+
+def live(node: str, param: str) -> HostScalar:
+    key = f"{node}.{param}"
+    return HostScalar(key, lambda c: c.live[key])
+
+
+def scheduled(node: str, function: Callable[..., float], names: tuple[str, ...]) -> HostScalar:
+    """A schedule node's value: function(step, **its live parameters), step from 0."""
+    return HostScalar(f"{node}.rate", lambda c: float(function(c.step, **{name: c.live[f"{node}.{name}"] for name in names})))
+
+
+def square_root(value: HostScalar) -> HostScalar:
+    return HostScalar(f"sqrt({value.text})", lambda c: value.value(c) ** 0.5)

@@ -1,0 +1,28 @@
+"""How states start: rules by name, drawn on the host from (seed, name), so that one state's start never depends on another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from munet.engine.ir.module import Source
+from munet.engine.operator import Array
+from munet.engine.philox import stream_key
+
+Draw = Callable[[np.random.Generator, tuple[int, ...], tuple[float, ...]], Array]
+
+RULES: dict[str, Draw] = {
+    "zeros": lambda rng, shape, args: np.zeros(shape),
+    "ones": lambda rng, shape, args: np.ones(shape),
+    "constant": lambda rng, shape, args: np.full(shape, args[0]),
+    "uniform": lambda rng, shape, args: rng.uniform(args[0], args[1], shape),
+    "normal": lambda rng, shape, args: rng.normal(args[0], args[1], shape),
+}
+
+
+def draw(state: Source, seed: int) -> Array:
+    """The state's initial value as a host array of its dtype."""
+    assert state.initial is not None
+    rng = np.random.Generator(np.random.PCG64(stream_key(seed, tuple(state.name.split("/")))))
+    return RULES[state.initial.kind](rng, state.value.shape, state.initial.args).astype(state.value.dtype.host)

@@ -1,0 +1,93 @@
+"""ComputePass and PassList: what a device is told to do in one step, decided down to the byte.
+
+A pass is one dispatch: its kernel, what it binds, its grid. Passes of one level have no hazard between
+them and may run at the same time; a barrier stands between levels. Executing decides nothing any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from munet.engine.ir.module import Op, Origin, Value
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where a value lies: a named buffer and the byte offset in it."""
+
+    buffer: str
+    offset_bytes: int
+    size_bytes: int
+
+    @property
+    def end_bytes(self) -> int:
+        return self.offset_bytes + self.size_bytes
+
+
+@dataclass(frozen=True)
+class Binding:
+    """One storage-buffer binding of a pass; its index in `ComputePass.bindings` is the binding number in the GLSL."""
+
+    placement: Placement
+    access: str  # "read", "write" or "read_write"
+    value: Value | None = None
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """GPU code of a pass. Equal `glsl` and `constants` mean an equal pipeline, which executors share."""
+
+    name: str
+    glsl: str  # complete source; includes are resolved under assets/shaders/include
+    binding_count: int
+    push_bytes: int = 0
+    constants: tuple[tuple[int, int], ...] = ()  # specialization constants: (constant_id, value)
+    variant: str = "generated"  # the shader-asset variant it came from
+    reason: str = ""  # why this kernel was chosen
+
+
+@dataclass(frozen=True)
+class ComputePass:
+    """One dispatch. `op` is what it means: the CPU executor and the comparison tool run that."""
+
+    name: str
+    op: Op
+    kernel: Kernel
+    bindings: tuple[Binding, ...]
+    grid: tuple[int, int, int]
+    level: int = 0
+    push: bytes = b""
+    flops: int = 0
+    origins: tuple[Origin, ...] = ()
+
+    @property
+    def bytes_read(self) -> int:
+        return sum(b.placement.size_bytes for b in self.bindings if b.access != "write")
+
+    @property
+    def bytes_written(self) -> int:
+        return sum(b.placement.size_bytes for b in self.bindings if b.access != "read")
+
+
+@dataclass(frozen=True)
+class PassList:
+    """The passes of a step in order; levels never decrease along it."""
+
+    passes: tuple[ComputePass, ...]
+
+    def __iter__(self) -> Iterator[ComputePass]:
+        return iter(self.passes)
+
+    def __len__(self) -> int:
+        return len(self.passes)
+
+    @property
+    def level_count(self) -> int:
+        return 1 + max((p.level for p in self.passes), default=-1)
+
+    def by_level(self) -> tuple[tuple[ComputePass, ...], ...]:
+        levels: list[list[ComputePass]] = [[] for _ in range(self.level_count)]
+        for compute_pass in self.passes:
+            levels[compute_pass.level].append(compute_pass)
+        return tuple(tuple(level) for level in levels)

@@ -1,0 +1,113 @@
+"""Packs the element-wise updates of all parameters into one op: an optimiser step over the network is one pass.
+
+Updates with the same body qualify. A packed op holds one region a parameter; planning lays the tensors of each
+position (parameters, gradients, moments) one after the other in the same order, so that the kernel is one element-wise
+pass over the whole stretch, padding between them included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from munet.engine.device import DeviceInfo
+from munet.engine.ir.module import Module, Op, Region, Source, Value, in_running_order
+
+
+def pack_updates(module: Module, device: DeviceInfo) -> Module:
+    states = {s.value: s for s in module.states} | {s.result: s for s in module.states if s.result is not None}
+    order = _state_order(module)
+    packable: dict[Any, list[Op]] = {}
+    for op in module.ops:
+        if op.params.get("kind") == "step" and op.regions and (key := _key(op.regions[0], states)) is not None:
+            packable.setdefault(key, []).append(op)
+    packed: dict[Op, Op | None] = {}
+    taken: set[Value] = set()
+    for ops in packable.values():
+        ops.sort(key=lambda op: order[_first_state(op.regions[0], states).name])
+        for run in _runs(ops, states, order, taken):
+            if len(run) > 1:
+                packed |= dict.fromkeys(run, None)
+                packed[run[-1]] = _pack(run)
+                taken.update(v for op in run for v in op.inputs if v not in states)
+    return module.replace_ops(in_running_order([chosen for op in module.ops if (chosen := packed.get(op, op)) is not None]))
+
+
+def _state_order(module: Module) -> dict[str, int]:
+    """Position of each state within its group."""
+    counts: dict[str, int] = {}
+    order: dict[str, int] = {}
+    for source in module.states:
+        order[source.name] = counts.get(source.group, 0)
+        counts[source.group] = order[source.name] + 1
+    return order
+
+
+def _first_state(region: Region, states: Mapping[Value, Source]) -> Source:
+    return next(states[v] for v in (*region.outputs, *region.inputs) if v in states and v.rank)
+
+
+def _key(region: Region, states: Mapping[Value, Source]) -> tuple[Any, ...] | None:
+    """Equal for bodies that do the same to each element; None if the body is not purely element-wise over one shape."""
+    shape = region.outputs[0].shape
+    names: dict[Value, Any] = {}
+    for position, value in enumerate(region.inputs):
+        if value.shape == shape and shape:
+            state = states.get(value)
+            names[value] = ("in", position, state.group if state else "")
+        elif value.rank == 0 or value in states or not _is_tensor(value, region):
+            names[value] = ("shared", id(value))
+        else:
+            return None
+    body: list[Any] = []
+    for op in region.ops:
+        if any(v.shape != shape and v.rank for v in op.outputs):
+            return None
+        for value in op.outputs:
+            names[value] = ("op", len(body), value.rank > 0)
+        params = () if op.operator == "expand" else tuple(op.params.items())
+        body.append((op.operator, op.sockets, params, tuple(names[v] for v in op.inputs), tuple(v.dtype.name for v in op.outputs)))
+    outputs = tuple((names[v], states[v].group if v in states else None) for v in region.outputs)
+    if not shape or any(group is None for _, group in outputs):
+        return None
+    return (*body, outputs)
+
+
+def _is_tensor(value: Value, region: Region) -> bool:
+    """Whether an element-wise op of the body reads the value as a tensor (not a ring that plumbing reads a row of)."""
+    return any(value in op.inputs and op.operator not in ("take_scalar", "take_row") for op in region.ops)
+
+
+def _runs(ops: Sequence[Op], states: Mapping[Value, Source], order: Mapping[str, int], taken: set[Value]) -> list[list[Op]]:
+    """Stretches of ops whose states follow each other without a gap in every group, and whose gradients are free to be placed."""
+    runs: list[list[Op]] = []
+    for op in ops:
+        follows = bool(runs) and all(
+            order[states[b].name] == order[states[a].name] + 1
+            for a, b in zip(runs[-1][-1].outputs, op.outputs, strict=True)
+        )
+        placed = [v for v in op.inputs if v.shape == op.outputs[0].shape and v not in states]
+        free = not any(v in taken for v in placed)
+        already = {v for o in (runs[-1] if runs else ()) for v in o.inputs}
+        if follows and free and not any(v in already for v in placed):
+            runs[-1].append(op)
+        else:
+            runs.append([op])
+    return runs
+
+
+def _pack(run: Sequence[Op]) -> Op:
+    inputs = tuple(dict.fromkeys(v for op in run for v in op.inputs))
+    outputs = tuple(v for op in run for v in op.outputs)
+    names = run[0].origin[:1]
+    return replace(run[0], operator="packed", inputs=inputs, outputs=outputs, params={"kind": "step"}, regions=tuple(op.regions[0] for op in run), origin=names)
+
+
+def packs_of(op: Op) -> list[tuple[Value, ...]]:
+    """For each tensor position of a packed op, the values that must lie one after the other."""
+    first = op.regions[0]
+    shape = first.outputs[0].shape
+    packs = [tuple(region.inputs[i] for region in op.regions) for i, v in enumerate(first.inputs) if v.shape == shape]
+    packs += [tuple(region.outputs[i] for region in op.regions) for i in range(len(first.outputs))]
+    return packs

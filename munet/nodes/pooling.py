@@ -1,0 +1,153 @@
+"""Pooling. Max pooling is two operators, finding each window's largest element and fetching it: its gradient needs no search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from munet.engine.index import Index, fresh
+from munet.engine.ir.module import Value
+from munet.engine.kernels import Indices, Site, View, fold, number_to_index
+from munet.engine.operator import Array, Grads, Input, Output, Param, Sample, layer, not_differentiable, operator
+from munet.engine.scalar import Divides, Expr, InRange, Position, Where, apply, guarded, literal
+from munet.engine.shapes import Dims, window_count
+from munet.nodes.samples import apart, normal, whole
+
+Pair = tuple[int, int]
+WINDOW = {
+    "kernel": Param((2, 2), min=1, doc="window in pixels, down and across"),
+    "stride": Param((2, 2), min=1, doc="step in pixels"),
+    "padding": Param((0, 0), min=0, doc="pixels on each side that never win"),
+}
+INTERNAL = ""
+
+
+def _shape(d: Dims, kernel: Pair, stride: Pair, padding: Pair) -> dict[str, int]:
+    return {"p": window_count(d.h, kernel[0], stride[0], padding[0]), "q": window_count(d.w, kernel[1], stride[1], padding[1])}
+
+
+def _outer(params: Any, p: Index, q: Index, r: Index, s: Index) -> tuple[Index, Index]:
+    """The pixel of x under tap (r, s) of window (p, q)."""
+    return p * params["stride"][0] + r - params["padding"][0], q * params["stride"][1] + s - params["padding"][1]
+
+
+def _argmax(site: Site, index: Indices) -> Expr:
+    n, c, p, q = index
+    r, s = fresh("r", site.params["kernel"][0]), fresh("s", site.params["kernel"][1])
+    y, x = _outer(site.params, p, q, r, s)
+    h, w = site.shape("x")[2:]
+    return fold("argmax", [r, s], guarded([InRange(y, 0, h), InRange(x, 0, w)], site.load("x", (n, c, y, x)), float("-inf")))
+
+
+def _patches(x: Array, kernel: Pair, stride: Pair, padding: Pair, fill: float) -> Array:
+    padded = np.pad(x, [(0, 0)] * 2 + [(padding[0],) * 2, (padding[1],) * 2], constant_values=fill)
+    view = np.lib.stride_tricks.sliding_window_view(padded, kernel, axis=(2, 3))[:, :, :: stride[0], :: stride[1]]
+    return view.reshape(*view.shape[:4], kernel[0] * kernel[1])
+
+
+@operator(
+    "window_argmax",
+    category=INTERNAL,
+    inputs={"x": Input("n c h w", "T:float")},
+    params=WINDOW,
+    outputs={"y": Output("n c p q", "i32")},
+    kernel=View(_argmax, folds=True),
+    samples=[
+        Sample({"x": apart(2, 3, 6, 7)}),
+        Sample({"x": apart(2, 3, 7, 5)}, {"kernel": (3, 2), "stride": (2, 1), "padding": (1, 1)}),
+    ],
+    gradient=not_differentiable("its result is a whole number"),
+)
+def window_argmax(x: Array, kernel: Pair, stride: Pair, padding: Pair) -> Array:
+    """Number of the largest element within each window, row by row from 0; the first of equal ones."""
+    return np.argmax(_patches(x, kernel, stride, padding, -np.inf), axis=-1).astype(np.int32)
+
+
+window_argmax.shape(_shape)
+
+
+def _pick(site: Site, index: Indices) -> Expr:
+    n, c, p, q = index
+    kernel, (h, w) = site.params["kernel"], site.shape("x")[2:]
+    tap = number_to_index(site.load("which", index), kernel[0] * kernel[1])
+    y, x = _outer(site.params, p, q, tap // kernel[1], tap % kernel[1])
+    return guarded([InRange(y, 0, h), InRange(x, 0, w)], site.load("x", (n, c, y, x)))
+
+
+@operator(
+    "window_pick",
+    category=INTERNAL,
+    inputs={"x": Input("n c h w", "T:float"), "which": Input("n c p q", "i32")},
+    params=WINDOW,
+    outputs={"y": Output("n c p q")},
+    kernel=View(_pick),
+    samples=[Sample({"x": normal(2, 3, 6, 8), "which": whole(2, 3, 3, 4, high=4)})],
+)
+def window_pick(x: Array, which: Array, kernel: Pair, stride: Pair, padding: Pair) -> Array:
+    """The element of each window that `which` names."""
+    patches = _patches(x, kernel, stride, padding, 0.0)[:, :, : which.shape[2], : which.shape[3]]
+    return np.take_along_axis(patches, which[..., None].astype(np.int64), axis=-1)[..., 0]
+
+
+@window_pick.gradient
+def window_pick_gradient(g: Value, x: Value, which: Value, kernel: Pair, stride: Pair, padding: Pair) -> Grads:
+    return {"x": window_place(g, which, size=x.shape[2:], kernel=kernel, stride=stride, padding=padding), "which": None}
+
+
+def _place(site: Site, index: Indices) -> Expr:
+    n, c, h, w = index
+    (kr, ks), (sr, ss), (pr, ps) = (site.params[name] for name in ("kernel", "stride", "padding"))
+    r, s = fresh("r", kr), fresh("s", ks)
+    top, left = h + pr - r, w + ps - s
+    p, q = top // sr, left // ss
+    shape = site.shape("dy")[2:]
+    tests = [
+        InRange(top, 0, 1 << 31),
+        Divides(top, sr),
+        InRange(left, 0, 1 << 31),
+        Divides(left, ss),
+        InRange(p, 0, shape[0]),
+        InRange(q, 0, shape[1]),
+    ]
+    hit = apply("==", site.load("which", (n, c, p, q)), Position(r * ks + s))
+    value = site.load("dy", (n, c, p, q))
+    return fold("add", [r, s], guarded(tests, Where(hit, value, literal(0, value.dtype))))
+
+
+@operator(
+    "window_place",
+    category=INTERNAL,
+    inputs={"dy": Input("n c p q", "T:float"), "which": Input("n c p q", "i32")},
+    params=WINDOW | {"size": Param((1, 1), min=0)},
+    outputs={"x": Output(lambda shapes, params: (*shapes["dy"][:2], *params["size"]))},
+    kernel=View(_place, folds=True),
+    samples=[
+        Sample({"dy": normal(2, 3, 3, 4), "which": whole(2, 3, 3, 4, high=4)}, {"size": (7, 8)}),
+        Sample(
+            {"dy": normal(2, 3, 3, 4), "which": whole(2, 3, 3, 4, high=6)},
+            {"size": (6, 5), "kernel": (3, 2), "stride": (2, 1), "padding": (0, 0)},
+        ),
+    ],
+)
+def window_place(dy: Array, which: Array, kernel: Pair, stride: Pair, padding: Pair, size: Pair) -> Array:
+    """The transpose of window_pick: each number added to the pixel it came from."""
+    x = np.zeros((*dy.shape[:2], size[0], size[1]), dy.dtype)
+    n, c, p, q = np.indices(dy.shape)
+    y = p * stride[0] + which // kernel[1] - padding[0]
+    z = q * stride[1] + which % kernel[1] - padding[1]
+    inside = (y >= 0) & (y < size[0]) & (z >= 0) & (z < size[1])
+    np.add.at(x, (n[inside], c[inside], y[inside], z[inside]), dy[inside])
+    return x
+
+
+@window_place.gradient
+def window_place_gradient(g: Value, which: Value, kernel: Pair, stride: Pair, padding: Pair) -> Grads:
+    return {"dy": window_pick(g, which, kernel=kernel, stride=stride, padding=padding), "which": None}
+
+
+@layer("max_pool2d", category="Pooling", inputs={"x": Input("n c h w", "T:float")}, params=WINDOW)
+def max_pool2d(b: object, x: Value, kernel: Pair, stride: Pair, padding: Pair) -> Value:
+    """The largest of each window; the first of equal ones gets the gradient."""
+    window = {"kernel": kernel, "stride": stride, "padding": padding}
+    return window_pick(x, window_argmax(x, **window), **window)
