@@ -66,7 +66,7 @@ def plan_buffers(schedule: Schedule, device: DeviceInfo, *, states: Mapping[str,
     _check_range(module, placements, device)
     real = list(value_lifetimes(schedule).values())
     unshared = sum(align(max(t.size_bytes, 16), device.storage_alignment) for t in real)
-    report = MemoryReport(arena, unshared, live_bytes(real, schedule.level_count))
+    report = MemoryReport(arena, unshared, live_bytes(blocks, schedule.level_count))
     return Plan(placements, tuple(buffers), report, lifetimes, taken)
 
 
