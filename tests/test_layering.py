@@ -22,10 +22,11 @@ ORDER = """
     index scalar kernels operator ir/verify ir/evaluate
     hostscalar philox builder initial
     files strict_json project_model project
-    autodiff lower validate
+    autodiff structure lower validate
     transforms/ plan/ passlist program codegen/ compile
     execute/
-    session inspect kernel_check
+    events feeding pacing checkpoint runfolder evaluation session
+    compare dump inspect kernel_check
 """.split()
 
 ONLY_IN = {  # package -> the one place that may import it

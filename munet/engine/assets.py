@@ -15,3 +15,15 @@ def shaders_root() -> Path:
         if folder.is_dir():
             return folder
     raise ShaderError(f"the shader assets are missing beside {_PACKAGE}; reinstall munet-studio")
+
+
+def bundled_project(name: str) -> Path | None:
+    """The shipped project called `name`, "xor", "xor.json" or "projects/xor.json"; None if there is none."""
+    parts = Path(name).parts
+    if not parts or parts[:-1] not in ((), ("projects",)):
+        return None
+    file = parts[-1] if parts[-1].endswith(".json") else f"{parts[-1]}.json"
+    for folder in (_PACKAGE / "_assets" / "projects", _PACKAGE.parent / "projects"):
+        if (folder / file).is_file():
+            return folder / file
+    return None

@@ -23,7 +23,14 @@ def gradients(b: Builder, loss: Value, wrt: Sequence[Value]) -> list[Value]:
     Raises GraphError when the way from `wrt` to the loss leads through something without a gradient.
     """
     if loss.element_count != 1 or not loss.dtype.is_float:
-        raise GraphError(Problem("loss-shape", f"the loss has shape {list(loss.shape)} and dtype {loss.dtype}", rule="a loss is a single float", cure="a mean or sum before it"))
+        raise GraphError(
+            Problem(
+                "loss-shape",
+                f"the loss has shape {list(loss.shape)} and dtype {loss.dtype}",
+                rule="a loss is a single float",
+                cure="a mean or sum before it",
+            )
+        )
     ops = list(b.ops)  # rules add ops to b.ops while we walk
     needed = _depend_on(ops, wrt)
     cotangents: dict[Value, Value] = {loss: _ones(b, loss)}
@@ -39,12 +46,17 @@ def gradients(b: Builder, loss: Value, wrt: Sequence[Value]) -> list[Value]:
     return [cotangents[value] if value in cotangents else _zeros(b, value) for value in wrt]
 
 
+def depends(b: Builder, loss: Value, wrt: Sequence[Value]) -> bool:
+    """Whether a change of any of `wrt` moves the loss, as far as derivatives can tell."""
+    return loss in _depend_on(b.ops, wrt)
+
+
 def _depend_on(ops: Sequence[Op], wrt: Sequence[Value]) -> set[Value]:
-    """All values that depend on one of `wrt`, these included."""
+    """All floats that depend on one of `wrt`, these included. Whole numbers and truth values have no derivative: there it ends."""
     reached = set(wrt)
     for op in ops:
         if any(value in reached for value in op.inputs):
-            reached.update(op.outputs)
+            reached.update(value for value in op.outputs if value.dtype.is_float)
     return reached
 
 
@@ -52,10 +64,15 @@ def _apply_rule(b: Builder, op: Op, incoming: Sequence[Value | None]) -> list[tu
     declared = operator_of(op)
     rule = declared.gradient_rule
     if rule is None or isinstance(rule, NotDifferentiable):
-        if not any(value.dtype.is_float for value in op.outputs):
-            return []  # whole numbers and truth values carry no cotangent
         reason = rule.reason if rule else "nobody has written one yet"
-        raise GraphError(Problem("no-gradient", f"{declared.name} has no gradient: {reason}", cure="a stop_gradient before it, or another operator", node=op.origin[0] if op.origin else ""))
+        raise GraphError(
+            Problem(
+                "no-gradient",
+                f"{declared.name} has no gradient: {reason}",
+                cure="a stop_gradient before it, or another operator",
+                node=op.origin[0] if op.origin else "",
+            )
+        )
     arguments = _arguments(declared, op, incoming)
     grads = rule(**{name: arguments[name] for name in inspect.signature(rule).parameters})
     pairs: list[tuple[Value, Value | None]] = []

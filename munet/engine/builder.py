@@ -33,7 +33,9 @@ class Builder:
         self._origin: Origin = ()
         self._constants: dict[tuple[float | int | bool, str], Value] = {}
         self._step: Value | None = None
-        self._scalar_feed = Value((FEED_ROWS, 1), F32, "scalars")  # a stand-in until the columns are known
+        # stand-ins until the number of columns is known
+        self._scalar_feed = Value((FEED_ROWS, 1), F32, "scalars")
+        self._scalar_row: Value | None = None
 
     @property
     def origin(self) -> Origin:
@@ -162,8 +164,10 @@ class Builder:
         """A host scalar as a rank-0 value of this step."""
         if value.text not in self.scalars:
             self.scalars[value.text] = (len(self.scalars), value)
-        column = self.scalars[value.text][0]
-        return self._op("take_scalar", {"x": [self._scalar_feed], "step": [self.step]}, {"column": column})
+        if self._scalar_row is None:
+            with self.at_origin(()):
+                self._scalar_row = self._op("step_scalars", {"x": [self._scalar_feed], "step": [self.step]})
+        return self._op("take_scalar", {"x": [self._scalar_row]}, {"column": self.scalars[value.text][0]})
 
     def record(self, name: str, value: Value) -> None:
         """Put a rank-0 f32 value into the metric ring under `name`."""
@@ -182,14 +186,17 @@ class Builder:
             with self.at_origin(()):
                 self.set_result(self._step, self._step + 1)
         ops = self.ops
-        if self.scalars:
-            real = Value((FEED_ROWS, len(self.scalars)), F32, "scalars")
-            self.sources["scalars"] = Source("scalars", "feed", real)
-            ops = [
-                op.with_inputs([real if v is self._scalar_feed else v for v in op.inputs]) if self._scalar_feed in op.inputs else op
-                for op in ops
-            ]
+        if self._scalar_row is not None:
+            feed, row = Value((FEED_ROWS, len(self.scalars)), F32, "scalars"), Value((len(self.scalars),), F32, "scalars")
+            self.sources["scalars"] = Source("scalars", "feed", feed)
+            ops = [_with_values(op, {self._scalar_feed: feed, self._scalar_row: row}) for op in ops]
         return Module(self.name, tuple(ops), tuple(self.sources.values()), dict(self.outputs), tuple(self.recorded))
+
+
+def _with_values(op: Op, renamed: Mapping[Value, Value]) -> Op:
+    if not any(value in renamed for value in (*op.inputs, *op.outputs)):
+        return op
+    return replace(op, inputs=tuple(renamed.get(v, v) for v in op.inputs), outputs=tuple(renamed.get(v, v) for v in op.outputs))
 
 
 def _dtypes_of_numbers(operator: Operator, inputs: Mapping[str, Sequence[Any]]) -> dict[str, DType]:

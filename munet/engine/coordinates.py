@@ -41,12 +41,16 @@ class Coordinates:
         self.kind, self.space, self.axes = kind, space, tuple(axes)
         self.full = full or tuple(var(f"s{axis}", size) for axis, size in enumerate(space))
         self.at: dict[Value, Indices] = {}
+        self.row_values: set[Value] = set()
 
     def follow(self, op: Op) -> bool:
         """Give the op's results their coordinates; False when they do not lie in the space."""
         kernel = kernel_of(op)
-        if isinstance(kernel, View) and kernel.inverse is not None and op.inputs[0] in self.at and self.kind != "reduction":
-            self.at[op.output] = kernel.inverse(Site(op), self.at[op.inputs[0]])
+        first = op.inputs[0] if op.inputs else None
+        if isinstance(kernel, View) and kernel.inverse is not None and first in self.at:
+            self.at[op.output] = kernel.inverse(Site(op), self.at[first])
+            if self.is_row_value(first):
+                self.row_values.add(op.output)
             return True
         for value in op.outputs:
             known = [self.at[v] for v in op.inputs if v in self.at and v.shape == value.shape]
@@ -54,11 +58,13 @@ class Coordinates:
             if coordinates is None:
                 return False
             self.at[value] = coordinates
+            if self.kind == "reduction" and value.shape != self.space:
+                self.row_values.add(value)
         return True
 
     def is_row_value(self, value: Value) -> bool:
         """Whether a value of a kernel over rows has one number a row."""
-        return self.kind == "reduction" and value.shape != self.space
+        return value in self.row_values
 
     def _place(self, shape: Shape) -> Indices | None:
         if shape == self.space:

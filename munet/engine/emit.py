@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from munet.engine.builder import FEED_ROWS
 from munet.engine.codegen.form import Form, flattened, form_of, is_packed
 from munet.engine.codegen.glsl import Buffer, write_shader
+from munet.engine.codegen.parts import Part, plan_part
 from munet.engine.device import DeviceInfo
 from munet.engine.ir.module import Module, Op, Origin, Value
 from munet.engine.passlist import Binding, ComputePass, Kernel, PassList, Placement
@@ -16,10 +18,32 @@ from munet.engine.program import Feed, Program, Records
 from munet.engine.transforms.pack_updates import packs_of
 
 
-def emit_program(schedule: Schedule, plan: Plan, device: DeviceInfo) -> Program:
+MAX_PARTS = 8  # ops in one pass
+SMALL_PASS = 512  # workgroups; of those with more, only one goes into a pass, so that the device stays full
+MAX_BINDINGS = 24
+
+
+@dataclass(frozen=True)
+class Unit:
+    """An op ready to be emitted: its part of a shader and where its values lie."""
+
+    op: Op
+    part: Part
+    places: Mapping[Value, Placement]
+
+
+def emit_program(schedule: Schedule, plan: Plan, device: DeviceInfo, *, join: bool = True) -> Program:
+    """`join` lets ops of one level share a pass."""
     module = schedule.module
-    passes = [_emit_pass(op, schedule.level[op], plan.placements, device) for op in module.ops]
-    dead = dead_ranges(schedule, plan, [(p.level, p.op.outputs) for p in passes])
+    levels: dict[int, list[Unit]] = {}
+    for op in module.ops:
+        levels.setdefault(schedule.level[op], []).append(_unit(op, plan.placements, device))
+    passes = [
+        _emit_pass(units, level, device)
+        for level, waiting in sorted(levels.items())
+        for units in (_joined(waiting, device) if join else [[unit] for unit in waiting])
+    ]
+    dead = dead_ranges(schedule, plan, [(p.level, [v for op in p.ops for v in op.outputs]) for p in passes])
     return Program(
         module.name,
         (PassList(tuple(passes)),),
@@ -33,16 +57,48 @@ def emit_program(schedule: Schedule, plan: Plan, device: DeviceInfo) -> Program:
     )
 
 
-def _emit_pass(op: Op, level: int, placements: Mapping[Value, Placement], device: DeviceInfo) -> ComputePass:
+def _unit(op: Op, placements: Mapping[Value, Placement], device: DeviceInfo) -> Unit:
     if is_packed(op):
         form, places = _packed_form(op, placements)
     else:
         form = form_of(op)
         places = {value: placements[value] for value in (*form.inputs, *form.outputs)}
-    bindings, buffers = _bind(form, places)
-    shader = write_shader(form, buffers, device)
-    kernel = Kernel(form.kind, shader.glsl, len(buffers), reason=f"{form.kind} kernel, generated")
-    return ComputePass(_name(op), op, kernel, bindings, shader.grid, level, flops=shader.flops, origins=_origins(op))
+    return Unit(op, plan_part(form, device), places)
+
+
+def _joined(units: Sequence[Unit], device: DeviceInfo) -> list[list[Unit]]:
+    """Ops of one level shared out over few passes: small ones ride along with others."""
+    bins: list[list[Unit]] = []
+    for unit in sorted(units, key=lambda u: -u.part.groups(u.part.workgroup)):
+        for chosen in bins:
+            if _fits(unit, chosen, device):
+                chosen.append(unit)
+                break
+        else:
+            bins.append([unit])
+    return bins
+
+
+def _fits(unit: Unit, others: Sequence[Unit], device: DeviceInfo) -> bool:
+    bindings = {(place, value.dtype.name) for u in (*others, unit) for value, place in u.places.items()}
+    small = unit.part.groups(unit.part.workgroup) <= SMALL_PASS
+    return small and len(others) < MAX_PARTS and len(bindings) <= min(MAX_BINDINGS, device.max_storage_buffers)
+
+
+def _emit_pass(units: Sequence[Unit], level: int, device: DeviceInfo) -> ComputePass:
+    bindings, buffers = _bind(units)
+    shader = write_shader([unit.part for unit in units], buffers, device)
+    kinds = "+".join(dict.fromkeys(unit.part.form.kind for unit in units))
+    kernel = Kernel(kinds, shader.glsl, len(buffers), reason=f"generated: {'; '.join(_reason(u.part) for u in units)}")
+    ops = tuple(unit.op for unit in units)
+    origins = tuple(dict.fromkeys(origin for op in ops for origin in _origins(op)))
+    return ComputePass(" | ".join(map(_name, ops)), ops, kernel, bindings, shader.grid, level, flops=shader.flops, origins=origins)
+
+
+def _reason(part: Part) -> str:
+    lanes = f", {part.lanes} lanes" if part.lanes > 1 else ""
+    block = f", block {'x'.join(str(count) for _, count in part.block)}" if part.block else ""
+    return f"{part.form.kind}{lanes}{block}"
 
 
 def _packed_form(op: Op, placements: Mapping[Value, Placement]) -> tuple[Form, dict[Value, Placement]]:
@@ -63,26 +119,26 @@ def _stretch(pack: Sequence[Value], placements: Mapping[Value, Placement]) -> Pl
     return Placement(first.buffer, base, last.end_bytes - base)
 
 
-def _bind(form: Form, places: Mapping[Value, Placement]) -> tuple[tuple[Binding, ...], list[Buffer]]:
+def _bind(units: Sequence[Unit]) -> tuple[tuple[Binding, ...], list[Buffer]]:
     """One binding a place: an input and the result that overwrites it are the same buffer to the shader."""
-    by_place: dict[tuple[Placement, str], list[Value]] = {}
-    for value in dict.fromkeys((*form.inputs, *form.outputs)):
-        by_place.setdefault((places[value], value.dtype.name), []).append(value)
-    bindings: list[Binding] = []
-    buffers: list[Buffer] = []
-    for (placement, _), values in by_place.items():
-        readable = any(value in form.inputs for value in values) and not (form.kind == "update" and _only_written(form, values))
-        writable = any(value in form.outputs for value in values)
-        access = "read_write" if readable and writable else "read" if readable else "write"
-        bindings.append(Binding(placement, access, values[0]))
-        buffers.append(Buffer(tuple(values), readable, writable))
+    values: dict[tuple[Placement, str], dict[Value, None]] = {}
+    readable: set[tuple[Placement, str]] = set()
+    writable: set[tuple[Placement, str]] = set()
+    for unit in units:
+        form = unit.part.form
+        for value in (*form.inputs, *form.outputs):
+            key = (unit.places[value], value.dtype.name)
+            values.setdefault(key, {})[value] = None
+            if value in form.outputs:
+                writable.add(key)
+            elif not (form.kind == "update" and value is form.ops[-1].inputs[0]):
+                readable.add(key)
+    bindings, buffers = [], []
+    for key, held in values.items():
+        access = "read_write" if key in readable and key in writable else "read" if key in readable else "write"
+        bindings.append(Binding(key[0], access, next(iter(held))))
+        buffers.append(Buffer(tuple(held), key in readable, key in writable))
     return tuple(bindings), buffers
-
-
-def _only_written(form: Form, values: Sequence[Value]) -> bool:
-    """Whether the values are just the state that an update writes into."""
-    update = form.ops[-1]
-    return all(value is update.inputs[0] or value in form.outputs for value in values)
 
 
 def _name(op: Op) -> str:

@@ -99,7 +99,27 @@ class Loaded:
         return max(self.size - 1, 0)
 
 
-Atom = Var | Quotient | Remainder | Loaded
+@dataclass(frozen=True)
+class Within:
+    """`inner`, known by a test around it to lie in 0 .. size-1: so that what is computed from it can be simplified."""
+
+    inner: Index
+    size: int
+
+    @cached_property
+    def key(self) -> tuple[Any, ...]:
+        return (4, self.size, self.inner.key)
+
+    @property
+    def low(self) -> int:
+        return 0
+
+    @property
+    def high(self) -> int:
+        return max(self.size - 1, 0)
+
+
+Atom = Var | Quotient | Remainder | Loaded | Within
 
 
 @dataclass(frozen=True)
@@ -166,7 +186,7 @@ class Index:
         """All atoms, those inside quotients and remainders included."""
         for atom, _ in self.terms:
             yield atom
-            if isinstance(atom, Quotient | Remainder):
+            if isinstance(atom, Quotient | Remainder | Within):
                 yield from atom.inner.atoms()
 
 
@@ -185,6 +205,13 @@ def var(text: str, size: int) -> Index:
 def fresh(text: str, size: int) -> Index:
     """A new loop variable, different from all others."""
     return Index(0, ((Var(text, size, next(_serials)), 1),)) if size != 1 else ZERO
+
+
+def within(index: Index, size: int) -> Index:
+    """The index, for use where a test has made sure that it lies in 0 .. size-1."""
+    if index.low >= 0 and index.high < size:
+        return index
+    return Index(0, ((Within(index, size), 1),)) if size != 1 else ZERO
 
 
 def loaded(expression: Any, size: int) -> Index:
@@ -222,7 +249,19 @@ def _rejoin(constant: int, sums: dict[Atom, int]) -> Index:
             if sums.get(partner) == k * atom.divisor:
                 rest = {a: c for a, c in sums.items() if a not in (atom, partner)}
                 return add(_canonical(constant, rest), atom.inner * k)
+        for partner, c in sums.items():
+            if c != k * atom.divisor or not isinstance(partner, Quotient) or partner.divisor != atom.divisor:
+                continue
+            if _congruent(partner.inner, atom.inner, atom.divisor):
+                rest = {a: c for a, c in sums.items() if a not in (atom, partner)}
+                return add(_canonical(constant, rest), partner.inner * k)
     return _canonical(constant, sums)
+
+
+def _congruent(left: Index, right: Index, divisor: int) -> bool:
+    """Whether both always have the same remainder: remainders drop multiples of the divisor, quotients cannot."""
+    difference = left - right
+    return difference.const % divisor == 0 and all(c % divisor == 0 for _, c in difference.terms)
 
 
 def floor_divide(index: Index, divisor: int) -> Index:
@@ -301,6 +340,8 @@ def evaluate(index: Index, values: Mapping[Var, int]) -> int:
             return evaluate(atom.inner, values) // atom.divisor
         if isinstance(atom, Remainder):
             return evaluate(atom.inner, values) % atom.divisor
+        if isinstance(atom, Within):
+            return evaluate(atom.inner, values)
         raise TypeError("a loaded index has no value here")
 
     return index.const + sum(c * atom_value(atom) for atom, c in index.terms)

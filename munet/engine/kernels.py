@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 from munet.engine.dtypes import BOOL, F32, I32
 from munet.engine.errors import DeclarationError
-from munet.engine.index import Index, const, fresh, loaded, unflatten
+from munet.engine.index import Index, const, fresh, loaded, unflatten, within
 from munet.engine.ir.module import Op, Shape, Value
 from munet.engine.scalar import (
     FOLDS,
@@ -193,7 +193,7 @@ class View(KernelKind):
 
     kind: ClassVar[str] = "map"
     rule: Callable[[Site, Indices], Expr]
-    folds: bool = False  # it searches or sums: worth keeping, never worth computing twice
+    kept: bool = False  # its result goes to memory: it searches or sums, which is never worth doing twice
     inverse: Callable[[Site, Indices], Indices] | None = None  # where the element at an index of x ends up; only if it moves all
 
     def element(self, site: Site, output: int, index: Indices) -> Expr:
@@ -301,6 +301,23 @@ class Contraction(KernelKind):
                 axis += 1
         return sizes
 
+    def plain_axes(self, site: Site) -> tuple[str, tuple[int, ...]] | None:
+        """The first summed name that is a plain index of every factor, with its axis in each; None if there is none, or no
+        `*batch` in front that could take a part of it."""
+        uses = self._uses()
+        if len(uses) != len(site.op.inputs) or not all(isinstance(_subscripts(use)[0], ast.Starred) for use in uses):
+            return None
+        for name in self.summed(site):
+            positions = [self._axis_of(site, use, name) for use in uses]
+            if all(position is not None for position in positions):
+                return name, tuple(position for position in positions if position is not None)
+        return None
+
+    def _axis_of(self, site: Site, use: ast.Subscript, name: str) -> int | None:
+        subscripts = _subscripts(use)
+        from_end = [i for i, s in enumerate(reversed(subscripts)) if isinstance(s, ast.Name) and s.id == name]
+        return len(site.shape(ast.unparse(use.value))) - 1 - from_end[0] if from_end else None
+
     def _uses(self) -> list[ast.Subscript]:
         return _outer_subscripts(self.product)
 
@@ -319,22 +336,30 @@ class Contraction(KernelKind):
                 indices += [const(0) if shape[len(indices) + i] == 1 else x for i, x in enumerate(tail)]
                 continue
             index = _affine(subscript, bound, site.params, tests)
-            tests.append(InRange(index, 0, shape[len(indices)]))
-            indices.append(index)
+            size = shape[len(indices)]
+            tests.append(InRange(index, 0, size))
+            indices.append(within(index, size))
         return guarded(tests, site.load(socket, indices))
 
     def factors(self, site: Site, bound: Mapping[str, Any]) -> list[Expr]:
         """Both factors of the product; for kernels that stage them in shared memory."""
         return [self.factor(site, use, bound) for use in self._uses()]
 
-    def element(self, site: Site, output: int, index: Indices) -> Expr:
-        bound = self.output_indices(index)
-        sums = {name: fresh(name, size) for name, size in self.summed(site).items()}
-        factors = self.factors(site, bound | sums)
+    def sums(self, site: Site) -> dict[str, Index]:
+        """Fresh loop variables for the summed names."""
+        return {name: fresh(name, size) for name, size in self.summed(site).items()}
+
+    def term(self, site: Site, index: Indices, sums: Mapping[str, Index]) -> Expr:
+        """What is summed for the result's element at `index`, at given values of the summed names."""
+        factors = self.factors(site, self.output_indices(index) | sums)
         body = factors[0]
         for factor_expr in factors[1:]:
             body = apply("*", body, factor_expr)
-        return fold("add", list(sums.values()), body)
+        return body
+
+    def element(self, site: Site, output: int, index: Indices) -> Expr:
+        sums = self.sums(site)
+        return fold("add", list(sums.values()), self.term(site, index, sums))
 
 
 def _outer_subscripts(node: ast.AST) -> list[ast.Subscript]:
@@ -365,8 +390,9 @@ def _affine(node: ast.expr, bound: Mapping[str, Any], params: Mapping[str, Any],
             return right * left.const if left.is_const else left * right.const
         case ast.BinOp(op=ast.Div()):
             top, divisor = _affine(node.left, bound, params, tests), _affine(node.right, bound, params, tests).const
-            tests.append(InRange(top, 0, 1 << 31))
-            tests.append(Divides(top, divisor))
+            if divisor > 1:
+                tests.append(InRange(top, 0, 1 << 31))
+                tests.append(Divides(top, divisor))
             return top // divisor
         case _:
             raise DeclarationError(f"index expression {ast.unparse(node)!r} is not made of names, numbers, + - * /")

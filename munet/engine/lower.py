@@ -6,24 +6,25 @@ code and collects all problems, `lower` raises them together.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import networkx as nx
-
 from munet.engine import hostscalar
-from munet.engine.autodiff import gradients
+from munet.engine.autodiff import depends, gradients
 from munet.engine.builder import Builder
 from munet.engine.dtypes import F32, I32, of_array
 from munet.engine.errors import GraphError, MunetError, Problem, ProjectError
-from munet.engine.graph import Edge, Graph, Node
+from munet.engine.graph import Graph, Node
 from munet.engine.hostscalar import HostScalar
 from munet.engine.ir.module import Initial, Module, Source, Value
 from munet.engine.operator import REGISTRY, DataSource, Declaration, Layer, Operator, Optimiser, Schedule
+from munet.engine.structure import examine
 
 MODES = ("train", "evaluate")
+NOTHING_TRAINS = Problem(
+    "nothing-trains", "there is no optimiser, so nothing would be trained", cure="a node such as Adam, wired to the loss"
+)
 DatasetLike = Any  # munet.data.dataset.Dataset: the engine only asks for .train and .test
 
 
@@ -58,6 +59,8 @@ def lower(graph: Graph, mode: str = "train", *, batch: int = 0) -> Lowered:
     lowered = lowering.run()
     if lowering.problems:
         raise ProjectError(lowering.problems)
+    if mode == "train" and not lowering.optimised:
+        raise ProjectError([NOTHING_TRAINS])
     assert lowered is not None
     return lowered
 
@@ -67,7 +70,8 @@ class Lowering:
 
     def __init__(self, graph: Graph, mode: str, batch: int = 0):
         self.graph, self.mode, self.batch = graph, mode, batch
-        self.problems: list[Problem] = []
+        self.structure = examine(graph)
+        self.problems = list(self.structure.problems)
         self.builder = Builder(mode, training=mode == "train")
         self.results: dict[tuple[str, str], Value | HostScalar] = {}
         self.feedings: list[Feeding] = []
@@ -75,11 +79,10 @@ class Lowering:
         self.optimised: dict[str, str] = {}  # parameter -> optimiser node that updates it
 
     def run(self) -> Lowered | None:
-        order = self._order()
         with self.builder.active():
-            for node in order:
+            for node in self.structure.order:
                 self._guarded(node, self._lower_node)
-            for node in order:
+            for node in self.structure.order:
                 if self.mode == "train" and isinstance(REGISTRY.get(node.operator), Optimiser):
                     self._guarded(node, self._lower_optimiser)
             if self.problems:
@@ -91,13 +94,10 @@ class Lowering:
 
     def _guarded(self, node: Node, work: Callable[[Node, Declaration], None]) -> None:
         """Run `work`; what it raises becomes a problem of the node."""
-        declared = REGISTRY.get(node.operator)
-        if declared is None:
-            return  # reported once, by _order
         before = len(self.builder.ops)
         try:
             with self.builder.at(node.id):
-                work(node, declared)
+                work(node, REGISTRY[node.operator])
         except GraphError as error:
             self.problems.append(error.problem.at(node=node.id))
             del self.builder.ops[before:]
@@ -105,108 +105,33 @@ class Lowering:
             self.problems.append(Problem("node-failed", str(error), node=node.id))
             del self.builder.ops[before:]
 
-    # -- order and wires -----------------------------------------------------------------------------------------------
-
-    def _order(self) -> list[Node]:
-        """Nodes so that each comes after what it reads, otherwise in file order; a cycle is a problem and ends the walk."""
-        nodes = list(self.graph.nodes)
-        drawing = nx.DiGraph()
-        drawing.add_nodes_from(nodes)
-        drawing.add_edges_from((edge.source, edge.target) for edge in self.graph.edges)
-        for node in self.graph.nodes.values():
-            if node.operator not in REGISTRY:
-                self.problems.append(_unknown_operator(node))
-        try:
-            position = {node: i for i, node in enumerate(nodes)}
-            return [self.graph.nodes[n] for n in nx.lexicographical_topological_sort(drawing, key=position.__getitem__)]
-        except nx.NetworkXUnfeasible:
-            for cycle in _cycles(drawing):
-                path = " -> ".join(f'"{name}"' for name in (*cycle, cycle[0]))
-                self.problems.append(
-                    Problem(
-                        "cycle",
-                        f"{path} is a cycle",
-                        rule="wires lead forward",
-                        cure="a state node to carry a value to the next step",
-                        node=cycle[0],
-                    )
-                )
-            return []
-
-    def _inputs(self, node: Node, declared: Declaration) -> dict[str, list[Value | HostScalar]] | None:
+    def _inputs(self, node: Node) -> dict[str, list[Value | HostScalar]] | None:
         """What is wired to the node, by socket; None if something before it failed."""
         wired: dict[str, list[Value | HostScalar]] = {}
-        for edge in self.graph.edges_into(node.id):
-            self._check_edge(edge, declared)
+        for edge in self.structure.wires.get(node.id, ()):
             value = self.results.get((edge.source, edge.source_socket))
             if value is None:
                 return None
             wired.setdefault(edge.target_socket, []).append(value)
-        for socket, values in wired.items():
-            if len(values) > 1 and not declared.inputs[socket].variadic:
-                raise GraphError(
-                    Problem(
-                        "two-wires",
-                        f"{len(values)} wires end in {socket}",
-                        rule=f"{socket} takes one wire",
-                        cure="remove one",
-                        socket=socket,
-                    )
-                )
         return wired
-
-    def _check_edge(self, edge: Edge, declared: Declaration) -> None:
-        if edge.target_socket not in declared.inputs:
-            known = ", ".join(declared.inputs) or "none"
-            raise GraphError(
-                Problem(
-                    "unknown-socket",
-                    f"{declared.name} has no input {edge.target_socket!r}",
-                    rule=f"its inputs: {known}",
-                    socket=edge.target_socket,
-                )
-            )
-        source = REGISTRY.get(self.graph.nodes[edge.source].operator)
-        if source is not None and edge.source_socket not in source.outputs:
-            known = ", ".join(source.outputs) or "none"
-            raise GraphError(
-                Problem(
-                    "unknown-socket",
-                    f'"{edge.source}" ({source.name}) has no output {edge.source_socket!r}',
-                    rule=f"its outputs: {known}",
-                    socket=edge.target_socket,
-                )
-            )
 
     # -- kinds of nodes ------------------------------------------------------------------------------------------------
 
     def _lower_node(self, node: Node, declared: Declaration) -> None:
-        if node.version > declared.version:
-            raise GraphError(
-                Problem(
-                    "newer-node",
-                    f"saved with version {node.version} of {declared.name}, here it has {declared.version}",
-                    cure="a newer munet-studio",
-                )
-            )
-        inputs = self._inputs(node, declared)
-        if isinstance(declared, Optimiser):
-            declared.check_sockets(edge.target_socket for edge in self.graph.edges_into(node.id))
-            declared.checked_params(node.params)
-            return
-        if inputs is None:
+        inputs = self._inputs(node)
+        if inputs is None or isinstance(declared, Optimiser):
             return
         if node.muted:
-            self._bypass(node, declared, inputs)
+            first = next(values[0] for values in inputs.values())
+            self.results |= {(node.id, socket): first for socket in declared.outputs}
             return
         params = declared.checked_params(node.params)
-        declared.check_sockets(inputs)
         match declared:
             case Operator():
                 self._keep(node, declared, declared(**inputs, **params))
             case Layer():
-                arguments = {name: self._argument(declared, name, inputs) for name in declared.inputs}
-                self._match_patterns(declared, inputs)
+                values = self._values(declared, inputs)
+                arguments = {name: self._argument(declared, name, values) for name in declared.inputs}
                 self._keep(node, declared, declared.function(self.builder, **arguments, **params))
             case DataSource():
                 self._lower_source(node, declared, params)
@@ -221,10 +146,11 @@ class Lowering:
             return tuple(values)
         return values[0] if values else None
 
-    def _match_patterns(self, declared: Layer, inputs: Mapping[str, list[Any]]) -> None:
-        """Layers state patterns too; an operator without outputs does the matching."""
-        checker = Operator(declared.name, "", declared.inputs, {}, "", declared.function)
-        checker.infer({name: [v for v in values if isinstance(v, Value)] for name, values in inputs.items()}, {})
+    def _values(self, declared: Declaration, inputs: Mapping[str, list[Any]]) -> dict[str, list[Value]]:
+        """The inputs as values that fit the declared patterns; an operator without outputs does the matching."""
+        values = {name: [self.builder.as_value(v, F32) for v in given] for name, given in inputs.items()}
+        Operator(declared.name, "", declared.inputs, {}, "", declared.function).infer(values, {})
+        return values
 
     def _keep(self, node: Node, declared: Declaration, result: Any) -> None:
         results = (
@@ -235,28 +161,20 @@ class Lowering:
         for socket, value in results.items():
             self.results[node.id, socket] = value
             if declared.role in ("loss", "metric") and value.shape == () and value.dtype is F32:
-                several = sum(1 for n in self.graph.nodes.values() if REGISTRY.get(n.operator) is declared) > 1
-                self.builder.record(f"{node.id}" if several else socket, value)
+                self.builder.record(self._record_name(node, socket), value)
 
-    def _bypass(self, node: Node, declared: Declaration, inputs: Mapping[str, list[Any]]) -> None:
-        """A muted node hands its first input on."""
-        first = next((values[0] for values in inputs.values() if values), None)
-        if first is None:
-            raise GraphError(
-                Problem(
-                    "muted-source",
-                    f"{declared.name} has nothing to pass on",
-                    rule="a muted node passes its first input on",
-                    cure="unmute it",
-                )
-            )
-        for socket in declared.outputs:
-            self.results[node.id, socket] = first
+    def _record_name(self, node: Node, socket: str) -> str:
+        """The output's name where it is the only one of that name, else the node's."""
+        recorders = (REGISTRY.get(other.operator) for other in self.graph.nodes.values())
+        several = sum(1 for other in recorders if other is not None and other.role and socket in other.outputs) > 1
+        name = node.id if several else socket
+        return name if name not in self.builder.recorded else f"{node.id}.{socket}"
 
     def _lower_source(self, node: Node, declared: DataSource, params: Mapping[str, Any]) -> None:
         own = {name: value for name, value in params.items() if name != "batch"}
         dataset = declared.function(**own)
-        columns = dataset.train if self.mode == "train" else (dataset.test or dataset.train)
+        split = "train" if self.mode == "train" or not dataset.test else "test"
+        columns = getattr(dataset, split)
         count = len(next(iter(columns.values())))
         batch = min(self.batch or int(params["batch"]), count)
         if batch == 0:
@@ -264,7 +182,6 @@ class Lowering:
         b = self.builder
         rows = b.feed(f"{node.id}/order", (batch,), I32)
         self.feedings.append(Feeding(node.id, dataset, batch, f"{node.id}/order"))
-        split = "train" if self.mode == "train" else "test"
         take_rows = REGISTRY["take_rows"]
         assert isinstance(take_rows, Operator)
         for socket in declared.outputs:
@@ -282,24 +199,28 @@ class Lowering:
 
     def _lower_optimiser(self, node: Node, declared: Declaration) -> None:
         assert isinstance(declared, Optimiser)
-        inputs = self._inputs(node, declared)
+        inputs = self._inputs(node)
         if inputs is None or node.muted:
             return
-        b, loss = self.builder, inputs["loss"][0]
-        assert isinstance(loss, Value)
+        b, loss = self.builder, self._values(declared, {"loss": inputs["loss"]})["loss"][0]
         params = declared.checked_params(node.params)
-        numbers = Scalars(node.id, declared, params, inputs.get("rate", [None])[0])
+        rate = inputs.get("rate", [None])[0]
+        if isinstance(rate, Value):
+            self._values(declared, {"rate": [rate]})
+        numbers = Scalars(node.id, declared, params, rate)
         self.live |= {f"{node.id}.{name}": float(params[name]) for name, param in declared.params.items() if param.live}
         parameters = {
             source.name: source for source in b.sources.values() if source.role == "state" and source.group == "parameter"
         }
         wrt = [source.value for source in parameters.values()]
-        if not wrt:
+        if not depends(b, loss, wrt):
             raise GraphError(
                 Problem(
                     "nothing-to-train",
-                    "no parameters lead to this loss",
-                    cure="a layer such as Linear between the data and the loss",
+                    "no parameter has a gradient here" if wrt else "there are no parameters",
+                    rule="parameters lead to the loss by way of differentiable operators",
+                    cure="the output of a loss node that reads the network" if wrt else "a layer such as Linear before the loss",
+                    socket="loss",
                 )
             )
         grads = gradients(b, loss, wrt)
@@ -310,6 +231,7 @@ class Lowering:
                         "two-optimisers",
                         f'parameter "{name}" is already updated by "{self.optimised[name]}"',
                         rule="each parameter has one optimiser",
+                        cure="remove one of the optimisers",
                     )
                 )
             self.optimised[name] = node.id
@@ -373,22 +295,3 @@ class Scalars:
     def used(self, name: str) -> bool:
         """Whether a parameter that is usually 0 is not; what is off at first costs nothing and cannot be turned on live."""
         return bool(self._params[name])
-
-
-def _unknown_operator(node: Node) -> Problem:
-    near = difflib.get_close_matches(node.operator, REGISTRY, n=3)
-    return Problem(
-        "unknown-operator",
-        f"there is no operator {node.operator!r}",
-        cure=" or ".join(near) if near else "munet info for the list",
-        node=node.id,
-    )
-
-
-def _cycles(drawing: Any) -> list[list[str]]:
-    """One cycle for each knot of nodes that reach each other."""
-    found: list[list[str]] = []
-    for knot in nx.strongly_connected_components(drawing):
-        if len(knot) > 1 or any(drawing.has_edge(n, n) for n in knot):
-            found.append([edge[0] for edge in nx.find_cycle(drawing.subgraph(sorted(knot)))])
-    return found

@@ -8,6 +8,7 @@ found at import, with file and line.
 from __future__ import annotations
 
 import inspect
+import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,7 +18,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from munet.engine.dtypes import BY_NAME, DType
+from munet.engine.dtypes import BOOL, BY_NAME, DType
 from munet.engine.errors import DeclarationError, ShapeError
 from munet.engine.ir.module import NO_PARAMS, Op, ParamValue, Shape, Value, current_builder
 from munet.engine.kernels import KernelKind
@@ -34,6 +35,7 @@ DTYPE_CLASSES: dict[str, Callable[[DType], bool]] = {
     "float": lambda d: d.is_float,
     "integer": lambda d: d.is_integer,
 }
+DTYPE_WORDS = {"any": "of any type", "number": "a number", "float": "a float", "integer": "a whole number"}
 LARGEST = 2**31 - 1  # of whole-number parameters: kernels compute with 32 bits
 
 
@@ -44,6 +46,12 @@ def _is_whole(value: Any) -> bool:
 def _listed(value: Any) -> list[Any]:
     """What is in a list or tuple; anything else as the only one."""
     return [*cast("Sequence[Any]", value)] if isinstance(value, list | tuple) else [value]
+
+
+def _shown(value: Any) -> str:
+    """As a project file writes it, shortened."""
+    text = json.dumps(value, ensure_ascii=False, default=repr)
+    return text if len(text) < 60 else text[:57] + "..."
 
 
 @dataclass(frozen=True)
@@ -139,11 +147,10 @@ class Param:
         return tuple(numbers)
 
     def _refused(self, name: str, value: Any, expected: str) -> ShapeError:
-        shown = repr(value) if len(repr(value)) < 60 else repr(value)[:57] + "..."
         return ShapeError(
-            f"{name} is {shown}",
+            f"{name} is {_shown(value)}",
             rule=f"{name} is {expected}",
-            cure=f"{name} = {self.default!r}, its default",
+            cure=f"{name} = {_shown(self.default)}, its default",
             socket=name,
             code="bad-parameter",
         )
@@ -265,7 +272,7 @@ class Operator(Declaration):
         for socket, values in inputs.items():
             declared = self.inputs[socket]
             for value in values:
-                dims.match(self.name, socket, declared.pattern, value.shape)
+                dims.match(self.name, socket, declared.pattern, value.shape, bind_star=not declared.variadic)
                 self._match_dtype(socket, declared.dtype, value.dtype, dtypes)
         if self.shape_rule is not None:
             dims.sizes |= self.shape_rule(dims, **params)
@@ -287,14 +294,14 @@ class Operator(Declaration):
             raise ShapeError(
                 f"{self.name}.{socket} is {found}, expected {expected}",
                 rule=f"{socket} is {expected}",
-                cure="a cast node before it",
+                cure="a comparison before it" if expected is BOOL else "a cast node before it",
                 socket=socket,
                 code="dtype-mismatch",
             )
         if group and not DTYPE_CLASSES[group](found):
             raise ShapeError(
                 f"{self.name}.{socket} is {found}",
-                rule=f"{socket} is a {group} type",
+                rule=f"{socket} is {DTYPE_WORDS[group]}",
                 cure="a cast node before it",
                 socket=socket,
                 code="dtype-mismatch",

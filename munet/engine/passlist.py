@@ -49,10 +49,10 @@ class Kernel:
 
 @dataclass(frozen=True)
 class ComputePass:
-    """One dispatch. `op` is what it means: the CPU executor and the comparison tool run that."""
+    """One dispatch. `ops` are what it means: the CPU executor and the comparison tool run them, in any order."""
 
     name: str
-    op: Op
+    ops: tuple[Op, ...]
     kernel: Kernel
     bindings: tuple[Binding, ...]
     grid: tuple[int, int, int]

@@ -40,16 +40,19 @@ class Dims:
         except KeyError:
             raise AttributeError(name) from None
 
-    def match(self, operator: str, socket: str, pattern: str, shape: Shape) -> None:
-        """Bind the pattern's names to `shape`; raises ShapeError that names both sides of a disagreement."""
+    def match(self, operator: str, socket: str, pattern: str, shape: Shape, *, bind_star: bool = True) -> None:
+        """Bind the pattern's names to `shape`; raises ShapeError that names both sides of a disagreement.
+
+        Without `bind_star` the starred dimensions are any: those of a variadic input need not broadcast with each other.
+        """
         words = parse_pattern(pattern)
         star = next((i for i, word in enumerate(words) if word.startswith("*")), None)
         plain = len(words) - (star is not None)
         if len(shape) < plain or (star is None and len(shape) != plain):
-            count = f"{plain} dimensions" if star is None else f"at least {plain} dimensions"
+            count = f"{'' if star is None else 'at least '}{plain} dimension{'s' if plain != 1 else ''}"
             raise ShapeError(
                 f"{socket} has shape {list(shape)}, {len(shape)} dimensions",
-                rule=f'{socket} of {operator} is "{pattern}", {count}',
+                rule=f'{socket} of {operator} is "{pattern}", {count}' if words else f"{socket} of {operator} is a single number",
                 socket=socket,
                 code="rank-mismatch",
             )
@@ -57,7 +60,8 @@ class Dims:
         for i, word in enumerate(words):
             if i == star:
                 length = len(shape) - plain
-                self._match_star(operator, socket, word[1:], shape[axis : axis + length])
+                if bind_star:
+                    self._match_star(operator, socket, word[1:], shape[axis : axis + length])
                 axis += length
                 continue
             size = shape[axis]
@@ -128,11 +132,12 @@ def window_count(size: int, kernel: int, stride: int, padding: int, dilation: in
     return (size + 2 * padding - reach) // stride + 1
 
 
-def normal_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
+def normal_axes(axes: Sequence[int], rank: int, param: str = "axes") -> tuple[int, ...]:
     """Axes counted from the front, sorted, each once. Raises ShapeError for one that does not exist."""
     for axis in axes:
         if not -rank <= axis < rank:
-            raise ShapeError(f"axis {axis} does not exist", rule=f"axes of a tensor of {rank} dimensions are {-rank} to {rank - 1}", socket="axes")
+            rule = f"axes of a tensor of {rank} dimensions are {-rank} to {rank - 1}" if rank else "a single number has no axes"
+            raise ShapeError(f"axis {axis} does not exist", rule=rule, socket=param)
     return tuple(sorted({axis % rank for axis in axes}))
 
 
@@ -155,7 +160,9 @@ def resolve_reshape(shape: Shape, target: Sequence[int]) -> Shape:
         return tuple(total // known if size == -1 else size for size in target)
     if unknown or known != total:
         raise ShapeError(
-            f"cannot reshape {list(shape)} ({total} elements) to {list(target)}", rule="the number of elements stays the same", socket="shape"
+            f"cannot reshape {list(shape)} ({total} elements) to {list(target)}",
+            rule="the number of elements stays the same",
+            socket="shape",
         )
     return tuple(target)
 

@@ -131,17 +131,26 @@ def _cropped(y: Value, like: Value) -> Value:
     "convolution_weight",
     category=INTERNAL,
     params=GEOMETRY | {"size": Param((1, 1), min=0)},
-    inputs={"dy": Input("n g k p q", "T:float"), "x": Input("n g c h w", "T:float")},
-    outputs={"weight": Output(lambda shapes, params: (shapes["dy"][1], shapes["dy"][2], shapes["x"][2], *params["size"]))},
+    inputs={"dy": Input("*batch n g k p q", "T:float"), "x": Input("*batch n g c h w", "T:float")},
+    outputs={"weight": Output(lambda shapes, params: (*shapes["dy"][:-5], *shapes["dy"][-4:-2], shapes["x"][-3], *params["size"]))},
     kernel=Contraction(
-        "weight[g,k,c,r,s] += dy[n,g,k,p,q] * x[n,g,c,p*stride[0]+r*dilation[0]-padding[0],q*stride[1]+s*dilation[1]-padding[1]]"
+        "weight[*batch,g,k,c,r,s] += dy[*batch,n,g,k,p,q]"
+        " * x[*batch,n,g,c,p*stride[0]+r*dilation[0]-padding[0],q*stride[1]+s*dilation[1]-padding[1]]"
     ),
-    samples=[Sample({"dy": normal(2, 2, 5, 5, 8), "x": normal(2, 2, 3, 7, 9)}, {"size": (3, 2)})],
+    samples=[
+        Sample({"dy": normal(2, 2, 5, 5, 8), "x": normal(2, 2, 3, 7, 9)}, {"size": (3, 2)}),
+        Sample({"dy": normal(3, 2, 1, 2, 4, 5), "x": normal(3, 2, 1, 1, 6, 6)}, {"size": (3, 2)}, gradient=False),
+    ],
 )
 def convolution_weight(dy: Array, x: Array, stride: Pair, padding: Pair, dilation: Pair, size: Pair) -> Array:
-    """The transpose of convolution in its weight."""
-    windows = _windows(x, size[0], size[1], stride, padding, dilation)[:, :, :, : dy.shape[3], : dy.shape[4]]
-    return np.einsum("ngkpq,ngcpqrs->gkcrs", dy, windows, optimize=True)
+    """The transpose of convolution in its weight; leading dimensions before n are separate batches."""
+    lead = dy.shape[:-5]
+    dy, x = dy.reshape(-1, *dy.shape[-5:]), x.reshape(-1, *x.shape[-5:])
+    weights = []
+    for cotangent, image in zip(dy, x, strict=True):
+        windows = _windows(image, size[0], size[1], stride, padding, dilation)[:, :, :, : dy.shape[-2], : dy.shape[-1]]
+        weights.append(np.einsum("ngkpq,ngcpqrs->gkcrs", cotangent, windows, optimize=True))
+    return np.stack(weights).reshape(*lead, *weights[0].shape)
 
 
 @convolution_weight.gradient
@@ -169,7 +178,12 @@ def conv2d(
     """2-D cross-correlation of x [n, c, h, w] with weight [k, c / groups, r, s], as deep learning calls convolution."""
     k, c, r, s = weight.shape
     if k % groups:
-        raise ShapeError(f"weight has {k} filters", rule=f"filters are a multiple of groups = {groups}", socket="groups")
+        raise ShapeError(
+            f"there are {k} output channels",
+            rule=f"they are a multiple of groups = {groups}",
+            cure="another number of groups",
+            socket="groups",
+        )
     y = convolution(
         grouped(x, groups),
         reshape(weight, shape=(groups, k // groups, c, r, s)),

@@ -59,7 +59,7 @@ def _sum_rows(site: Site, index: Indices) -> Expr:
     inputs={"x": Input("*any", "T:float"), "rows": Input("*batch", "I:integer")},
     params={"count": Param(1, min=0)},
     outputs={"y": Output(lambda shapes, params: (params["count"], *shapes["x"][len(shapes["rows"]) :]))},
-    kernel=View(_sum_rows, folds=True),
+    kernel=View(_sum_rows, kept=True),
     samples=[
         Sample({"x": normal(5, 3), "rows": whole(5, high=4)}, {"count": 7}),
         Sample({"x": normal(2, 3), "rows": whole(2, 3, high=2)}, {"count": 3}),

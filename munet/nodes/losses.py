@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from munet.engine.builder import Builder
+from munet.engine.errors import ShapeError
 from munet.engine.ir.module import Value
 from munet.engine.operator import Input, layer
 from munet.nodes.activations import softplus
 from munet.nodes.arithmetic import exp, log, stop_gradient, sub
 from munet.nodes.indexing import pick
 from munet.nodes.reductions import max_, mean, sum_
+
+
+def same_shape(prediction: Value, socket: str, target: Value) -> None:
+    """Raises ShapeError where broadcasting would compare every sample with every other one."""
+    if prediction.shape != target.shape:
+        raise ShapeError(
+            f"{socket} has shape {list(target.shape)}, the prediction {list(prediction.shape)}",
+            rule="both have the same shape",
+            cure="a reshape node before one of them",
+            socket=socket,
+        )
 
 
 @layer(
@@ -20,6 +32,7 @@ from munet.nodes.reductions import max_, mean, sum_
 )
 def mse_loss(b: Builder, prediction: Value, target: Value) -> Value:
     """Mean squared error over all elements."""
+    same_shape(prediction, "target", target)
     difference = prediction - target
     return mean(difference * difference)
 
@@ -51,4 +64,5 @@ def cross_entropy(b: Builder, logits: Value, label: Value) -> Value:
 )
 def bce_with_logits(b: Builder, logits: Value, target: Value) -> Value:
     """Binary cross entropy of sigmoid(logits), mean over all elements; stable for large logits."""
+    same_shape(logits, "target", target)
     return mean(softplus(logits) - logits * target)

@@ -7,11 +7,13 @@ import numpy as np
 from munet.engine.dtypes import BY_NAME
 from munet.engine.index import Index
 from munet.engine.kernels import Indices, Site, Update, View, number_to_index
-from munet.engine.operator import Array, Choice, Input, Output, Param, not_differentiable, operator
+from munet.engine.operator import Array, Choice, Input, Output, Param, Sample, not_differentiable, operator
 from munet.engine.scalar import Expr, InRange, Literal, Where, apply, literal
+from munet.nodes.samples import normal, whole
 
 CATEGORY = ""  # not in the palette
 PLUMBING = not_differentiable("it only brings numbers from the host")
+STEP = np.array(23, np.int32)  # beyond the samples' rings, so that they turn
 
 
 @operator(
@@ -22,6 +24,11 @@ PLUMBING = not_differentiable("it only brings numbers from the host")
     gradient=PLUMBING,
     outputs={"y": Output("", lambda dtypes, params: BY_NAME[params["dtype"]])},
     kernel=View(lambda site, index: literal(site.params["value"], site.op.output.dtype)),
+    samples=[
+        Sample({}, {"value": 2.5}),
+        Sample({}, {"value": -3.0, "dtype": "i32"}),
+        Sample({}, {"value": 1.0, "dtype": "bool"}),
+    ],
 )
 def constant(value: float, dtype: str) -> Array:
     """A number; part of the code that reads it."""
@@ -40,6 +47,7 @@ def ring_row(site: Site, rows: int) -> Index:
     outputs={"y": Output("*row")},
     gradient=PLUMBING,
     kernel=View(lambda site, index: site.load("x", (ring_row(site, site.shape("x")[0]), *index))),
+    samples=[Sample({"x": normal(5, 3, 2), "step": STEP}), Sample({"x": whole(7, 11, high=99), "step": STEP})],
 )
 def take_row(x: Array, step: Array) -> Array:
     """This step's row of a ring."""
@@ -47,17 +55,32 @@ def take_row(x: Array, step: Array) -> Array:
 
 
 @operator(
-    "take_scalar",
+    "step_scalars",
     category=CATEGORY,
     inputs={"x": Input("c s"), "step": Input("", "i32")},
+    outputs={"y": Output("s")},
+    gradient=PLUMBING,
+    kernel=View(lambda site, index: site.load("x", (ring_row(site, site.shape("x")[0]), *index)), kept=True),
+    samples=[Sample({"x": normal(5, 3), "step": STEP})],
+)
+def step_scalars(x: Array, step: Array) -> Array:
+    """This step's host scalars, set aside at the start of the step: later passes need not read the step counter."""
+    return x[int(step) % x.shape[0]]
+
+
+@operator(
+    "take_scalar",
+    category=CATEGORY,
+    inputs={"x": Input("s")},
     params={"column": Param(0)},
     outputs={"y": Output("")},
     gradient=PLUMBING,
-    kernel=View(lambda site, index: site.load("x", (ring_row(site, site.shape("x")[0]), site.params["column"]))),
+    kernel=View(lambda site, index: site.load("x", (site.params["column"],))),
+    samples=[Sample({"x": normal(3)}, {"column": 2})],
 )
-def take_scalar(x: Array, step: Array, column: int) -> Array:
-    """One number of this step's row of host scalars."""
-    return np.asarray(x[int(step) % x.shape[0], column])
+def take_scalar(x: Array, column: int) -> Array:
+    """One of this step's host scalars."""
+    return np.asarray(x[column])
 
 
 def _written(site: Site, index: Indices) -> Expr:
@@ -77,6 +100,7 @@ def _written(site: Site, index: Indices) -> Expr:
     kernel=Update(
         lambda site: (len(site.slots("values")),), lambda site, index: (ring_row(site, site.shape("ring")[0]), index[0]), _written
     ),
+    samples=[Sample({"ring": normal(5, 3), "step": STEP, "values": [np.array(x) for x in (0.5, -2.0, 7.0)]})],
 )
 def write_row(ring: Array, step: Array, *values: Array) -> Array:
     """The ring with this step's row set to `values`."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from munet.engine.index import Index, fresh
+from munet.engine.index import Index, fresh, within
 from munet.engine.ir.module import Value
 from munet.engine.kernels import Indices, Site, View, fold, number_to_index
 from munet.engine.operator import Array, Grads, Input, Output, Param, Sample, layer, not_differentiable, operator
@@ -37,7 +37,7 @@ def _argmax(site: Site, index: Indices) -> Expr:
     r, s = fresh("r", site.params["kernel"][0]), fresh("s", site.params["kernel"][1])
     y, x = _outer(site.params, p, q, r, s)
     h, w = site.shape("x")[2:]
-    return fold("argmax", [r, s], guarded([InRange(y, 0, h), InRange(x, 0, w)], site.load("x", (n, c, y, x)), float("-inf")))
+    return fold("argmax", [r, s], guarded([InRange(y, 0, h), InRange(x, 0, w)], site.load("x", (n, c, within(y, h), within(x, w))), float("-inf")))
 
 
 def _patches(x: Array, kernel: Pair, stride: Pair, padding: Pair, fill: float) -> Array:
@@ -52,7 +52,7 @@ def _patches(x: Array, kernel: Pair, stride: Pair, padding: Pair, fill: float) -
     inputs={"x": Input("n c h w", "T:float")},
     params=WINDOW,
     outputs={"y": Output("n c p q", "i32")},
-    kernel=View(_argmax, folds=True),
+    kernel=View(_argmax, kept=True),
     samples=[
         Sample({"x": apart(2, 3, 6, 7)}),
         Sample({"x": apart(2, 3, 7, 5)}, {"kernel": (3, 2), "stride": (2, 1), "padding": (1, 1)}),
@@ -72,7 +72,7 @@ def _pick(site: Site, index: Indices) -> Expr:
     kernel, (h, w) = site.params["kernel"], site.shape("x")[2:]
     tap = number_to_index(site.load("which", index), kernel[0] * kernel[1])
     y, x = _outer(site.params, p, q, tap // kernel[1], tap % kernel[1])
-    return guarded([InRange(y, 0, h), InRange(x, 0, w)], site.load("x", (n, c, y, x)))
+    return guarded([InRange(y, 0, h), InRange(x, 0, w)], site.load("x", (n, c, within(y, h), within(x, w))))
 
 
 @operator(
@@ -110,8 +110,9 @@ def _place(site: Site, index: Indices) -> Expr:
         InRange(p, 0, shape[0]),
         InRange(q, 0, shape[1]),
     ]
-    hit = apply("==", site.load("which", (n, c, p, q)), Position(r * ks + s))
-    value = site.load("dy", (n, c, p, q))
+    window = (n, c, within(p, shape[0]), within(q, shape[1]))
+    hit = apply("==", site.load("which", window), Position(r * ks + s))
+    value = site.load("dy", window)
     return fold("add", [r, s], guarded(tests, Where(hit, value, literal(0, value.dtype))))
 
 
@@ -121,12 +122,12 @@ def _place(site: Site, index: Indices) -> Expr:
     inputs={"dy": Input("n c p q", "T:float"), "which": Input("n c p q", "i32")},
     params=WINDOW | {"size": Param((1, 1), min=0)},
     outputs={"x": Output(lambda shapes, params: (*shapes["dy"][:2], *params["size"]))},
-    kernel=View(_place, folds=True),
+    kernel=View(_place, kept=True),
     samples=[
         Sample({"dy": normal(2, 3, 3, 4), "which": whole(2, 3, 3, 4, high=4)}, {"size": (7, 8)}),
         Sample(
             {"dy": normal(2, 3, 3, 4), "which": whole(2, 3, 3, 4, high=6)},
-            {"size": (6, 5), "kernel": (3, 2), "stride": (2, 1), "padding": (0, 0)},
+            {"size": (8, 5), "kernel": (3, 2), "stride": (2, 1), "padding": (0, 0)},
         ),
     ],
 )

@@ -22,7 +22,7 @@ def apart(*shape: int, seed: int = 7) -> Array:
     """Distinct values at least 0.05 apart and away from 0: no ties, no kinks."""
     count = math.prod(shape)
     order = np.random.default_rng([seed, *shape]).permutation(count)
-    values = (order - count / 2 + 0.5) * 0.1
+    values = (order - count // 2 + 0.5) * 0.1
     return values.reshape(shape)
 
 

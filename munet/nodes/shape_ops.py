@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from munet.engine.errors import ShapeError
-from munet.engine.index import flatten, unflatten
+from munet.engine.index import flatten, unflatten, within
 from munet.engine.ir.module import Shape, Value
 from munet.engine.kernels import Indices, Site, View
 from munet.engine.operator import Array, Grads, Input, Output, Param, Sample, operator
@@ -142,7 +142,7 @@ def expand_gradient(g: Value, x: Value) -> Grads:
 
 def _sliced(shapes: Mapping[str, Any], params: Mapping[str, Any]) -> Shape:
     shape = shapes["x"]
-    (axis,) = normal_axes((params["axis"],), len(shape))
+    (axis,) = normal_axes((params["axis"],), len(shape), "axis")
     start, length = params["start"], params["length"]
     if start + length > shape[axis]:
         raise ShapeError(
@@ -180,15 +180,16 @@ def slice_gradient(g: Value, x: Value, axis: int, start: int, length: int) -> Gr
 
 def _padded(shapes: Mapping[str, Any], params: Mapping[str, Any]) -> Shape:
     shape = shapes["x"]
-    (axis,) = normal_axes((params["axis"],), len(shape))
+    (axis,) = normal_axes((params["axis"],), len(shape), "axis")
     return (*shape[:axis], shape[axis] + params["before"] + params["after"], *shape[axis + 1 :])
 
 
 def _pad(site: Site, index: Indices) -> Expr:
     axis = site.params["axis"] % len(index)
     moved = index[axis] - site.params["before"]
-    value = site.load("x", [moved if a == axis else i for a, i in enumerate(index)])
-    return guarded([InRange(moved, 0, site.shape("x")[axis])], value)
+    size = site.shape("x")[axis]
+    value = site.load("x", [within(moved, size) if a == axis else i for a, i in enumerate(index)])
+    return guarded([InRange(moved, 0, size)], value)
 
 
 @operator(
@@ -213,7 +214,7 @@ def pad_gradient(g: Value, x: Value, axis: int, before: int) -> Grads:
 
 def _concatenated(shapes: Mapping[str, Any], params: Mapping[str, Any]) -> Shape:
     all_shapes = shapes["x"]
-    (axis,) = normal_axes((params["axis"],), len(all_shapes[0]))
+    (axis,) = normal_axes((params["axis"],), len(all_shapes[0]), "axis")
     for shape in all_shapes[1:]:
         if len(shape) != len(all_shapes[0]) or any(
             a != b for i, (a, b) in enumerate(zip(shape, all_shapes[0], strict=True)) if i != axis
@@ -235,7 +236,8 @@ def _concat(site: Site, index: Indices) -> Expr:
         starts.append(starts[-1] + site.op.inputs[slot].shape[axis])
 
     def piece(which: int) -> Expr:
-        return site.load(slots[which], [i - starts[which] if a == axis else i for a, i in enumerate(index)])
+        size = starts[which + 1] - starts[which]
+        return site.load(slots[which], [within(i - starts[which], size) if a == axis else i for a, i in enumerate(index)])
 
     result = piece(len(slots) - 1)
     for which in reversed(range(len(slots) - 1)):

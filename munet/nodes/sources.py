@@ -26,7 +26,7 @@ def xor() -> Dataset:
     batch=64,
     params={
         "classes": Param(3, min=2, max=12),
-        "points": Param(200, min=4, doc="points of each class"),
+        "points": Param(200, min=4, max=100_000, doc="points of each class"),
         "noise": Param(0.1, min=0.0),
         "data_seed": Param(0, min=0),
     },

@@ -1,4 +1,4 @@
-"""The three projects' networks by hand in PyTorch, from our initial states and our batches: the outside judge of a whole training run.
+"""The three projects' networks by hand in PyTorch, from our states and batches: the outside judge of a whole training run.
 
 A network takes its weights by our names, "<node>/weight" and "<node>/bias", and a batch by column name; it returns the
 loss. Weights and batches may be f32 or f64, the dtype decides in what precision PyTorch computes.
@@ -6,9 +6,7 @@ loss. Weights and batches may be f32 or f64, the dtype decides in what precision
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np

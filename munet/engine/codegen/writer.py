@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from munet.engine.coordinates import Indices, kernel_of
 from munet.engine.dtypes import BOOL, U8, DType
-from munet.engine.index import Index, Loaded, Quotient, Remainder, Var, flatten
+from munet.engine.index import Atom, Index, Loaded, Quotient, Remainder, Var, Within, flatten
 from munet.engine.ir.module import Op, Value
 from munet.engine.kernels import Site
 from munet.engine.scalar import (
@@ -180,6 +180,13 @@ class Writer:
     def _where(self, expr: Where) -> str:
         if not _guards(expr.test):
             return f"({self.expr(expr.test)} ? {self.expr(expr.yes)} : {self.expr(expr.no)})"
+        name = self._known(expr)
+        if name is None:
+            name = self.scopes[-1].known[expr] = self._guarded(expr)
+        return name
+
+    def _guarded(self, expr: Where) -> str:
+        """A variable that is only computed where its loads are in range."""
         test = self.expr(expr.test)
         name = self.name("w")
         register = expr.dtype.register
@@ -286,12 +293,14 @@ class Writer:
                 self.scopes[-1].known[atom] = known
         return known
 
-    def _atom(self, atom: Var | Quotient | Remainder | Loaded) -> str:
+    def _atom(self, atom: Atom) -> str:
         match atom:
             case Var():
                 return self.variables.get(atom, atom.text)
             case Loaded():
                 return self._loaded(atom)
+            case Within():
+                return self.index(atom.inner)
         inner, divisor = self.index(atom.inner), atom.divisor
         power = divisor.bit_length() - 1 if divisor & (divisor - 1) == 0 else None
         if isinstance(atom, Quotient):

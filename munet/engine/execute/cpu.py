@@ -18,7 +18,7 @@ from munet.engine.errors import DeviceError, OutOfDeviceMemory
 from munet.engine.execute.base import Array, Counters, PassTime, Ticket
 from munet.engine.execute.storage import from_stored, to_stored
 from munet.engine.ir.evaluate import run_op
-from munet.engine.ir.module import Value
+from munet.engine.ir.module import Op, Value
 from munet.engine.passlist import ComputePass, PassList, Placement
 from munet.engine.program import BufferSpec, Feed, Program
 
@@ -93,7 +93,7 @@ class ReferenceExecutor:
     def submit(self, program: Program, *, first_step: int, steps: int, feeds: Mapping[str, Array]) -> Ticket:
         loaded = self._program(program)
         started = time.perf_counter()
-        self._fill_rings(program, first_step, steps, feeds)
+        self.fill_rings(program, first_step, steps, feeds)
         for _ in range(steps):
             for index in range(len(loaded.passes)):
                 self._run(loaded, index)
@@ -132,7 +132,7 @@ class ReferenceExecutor:
 
     def profile(self, program: Program, *, first_step: int, feeds: Mapping[str, Array]) -> list[PassTime]:
         loaded = self._program(program)
-        self._fill_rings(program, first_step, 1, feeds)
+        self.fill_rings(program, first_step, 1, feeds)
         times: list[PassTime] = []
         for index, compute_pass in enumerate(loaded.passes):
             started = time.perf_counter()
@@ -158,17 +158,21 @@ class ReferenceExecutor:
     # -- running -------------------------------------------------------------------------------------------------------
 
     def _run(self, loaded: _Loaded, index: int) -> None:
-        program, op = loaded.program, loaded.passes[index].op
+        """The ops of a pass one by one; backwards where faults are looked for, since their order must not matter."""
+        program, ops = loaded.program, loaded.passes[index].ops
         if loaded.poison and index < len(program.dead_ranges):
             for dead in program.dead_ranges[index]:
                 start, end = -(-dead.offset_bytes // 4) * 4, dead.end_bytes // 4 * 4
                 self._arenas[dead.buffer].content[start : max(start, end)].view(np.uint32)[:] = NAN_WORD
+        for op in reversed(ops) if loaded.poison else ops:
+            self._run_op(program, op)
+
+    def _run_op(self, program: Program, op: Op) -> None:
         results = run_op(op, [self._value(program, value) for value in op.inputs])
         # A result may be a view of an input, whose bytes another result is about to take: detach all before writing any.
-        stored = [self._detached(to_stored(array, value.dtype), program, value) for value, array in zip(op.outputs, results, strict=True)]
+        stored = [self._detached(to_stored(array, v.dtype), program, v) for v, array in zip(op.outputs, results, strict=True)]
         for value, array in zip(op.outputs, stored, strict=True):
-            placement = program.placements[value]
-            self._bytes(placement)[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            self._bytes(program.placements[value])[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
     def _value(self, program: Program, value: Value) -> Array:
         return from_stored(self._bytes(program.placements[value]), value.dtype, value.shape)
@@ -179,7 +183,7 @@ class ReferenceExecutor:
         inside = any(np.may_share_memory(array, arena.content) for arena in self._arenas.values())
         return array.copy() if inside else array
 
-    def _fill_rings(self, program: Program, first_step: int, steps: int, feeds: Mapping[str, Array]) -> None:
+    def fill_rings(self, program: Program, first_step: int, steps: int, feeds: Mapping[str, Array]) -> None:
         if steps < 1:
             raise DeviceError(f"program {program.name}: a submit runs at least one step, not {steps}")
         unknown = sorted(set(feeds) - {feed.name for feed in program.feeds})

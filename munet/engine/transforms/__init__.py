@@ -12,10 +12,11 @@ from munet.engine.transforms.legalise import legalise
 from munet.engine.transforms.merge_equal_ops import merge_equal_ops
 from munet.engine.transforms.pack_updates import pack_updates
 from munet.engine.transforms.remove_dead_ops import remove_dead_ops
+from munet.engine.transforms.split_sums import split_sums
 
 Transform = Callable[[Module, DeviceInfo], Module]
 
-TRANSFORMS: tuple[Transform, ...] = (canonicalise, merge_equal_ops, remove_dead_ops, legalise, fuse, pack_updates)
+TRANSFORMS: tuple[Transform, ...] = (canonicalise, merge_equal_ops, remove_dead_ops, legalise, split_sums, fuse, pack_updates)
 REQUIRED = frozenset({"legalise"})  # all others can be switched off and only cost speed
 
 

@@ -26,7 +26,7 @@ MAX_OPS = 96  # of one group; longer chains are cut
 CHEAP_LOADS = 4
 CHEAP_FLOPS = 8  # a value that several kernels read is computed in each of them up to this
 DEAR_FLOPS = 48  # above this even a single reader gets it from memory if it reads it many times
-FREE = frozenset({"constant", "take_scalar", "take_row"})  # plumbing: always part of whoever reads it
+FREE = frozenset({"constant", "take_scalar"})  # plumbing: always part of whoever reads it
 
 
 @dataclass(eq=False)
@@ -81,7 +81,7 @@ class Fusion:
             self._place_update(op)
         elif op.operator in FREE and op.output not in self.results:
             self._float(op)
-        elif isinstance(kernel, Elementwise | View) and not (isinstance(kernel, View) and kernel.folds):
+        elif isinstance(kernel, Elementwise | View) and not (isinstance(kernel, View) and kernel.kept):
             self._place_light(op, kernel)
         elif isinstance(kernel, Reduction):
             self._place_reduction(op)

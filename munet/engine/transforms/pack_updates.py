@@ -75,8 +75,8 @@ def _key(region: Region, states: Mapping[Value, Source]) -> tuple[Any, ...] | No
 
 
 def _is_tensor(value: Value, region: Region) -> bool:
-    """Whether an element-wise op of the body reads the value as a tensor (not a ring that plumbing reads a row of)."""
-    return any(value in op.inputs and op.operator not in ("take_scalar", "take_row") for op in region.ops)
+    """Whether an element-wise op of the body reads the value as a tensor (not as the row of host scalars)."""
+    return any(value in op.inputs and op.operator != "take_scalar" for op in region.ops)
 
 
 def _runs(ops: Sequence[Op], states: Mapping[Value, Source], order: Mapping[str, int], taken: set[Value]) -> list[list[Op]]:

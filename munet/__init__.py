@@ -1,0 +1,39 @@
+"""MuNet Studio: draw a neural network, train it on any GPU with a Vulkan driver.
+
+    import munet
+
+    with munet.Session.open("projects/xor.json") as session:
+        for event in session.train(500):
+            print(event)
+
+Importing this fills the registry of operators and touches no GPU.
+"""
+
+import munet.nodes  # noqa: F401  # fills the registry
+from munet.engine.errors import (
+    CheckpointError,
+    DeviceError,
+    DeviceLost,
+    DeviceUnavailable,
+    GraphError,
+    MunetError,
+    OutOfDeviceMemory,
+    Problem,
+    ProjectError,
+    ShaderError,
+)
+from munet.engine.events import Evaluated, Event, Finished, Progress, Saved
+from munet.engine.graph import Edge, Frame, Graph, Node, Run
+from munet.engine.lower import lower
+from munet.engine.project import dump_project, load_project, parse_project, save_project
+from munet.engine.session import Session
+from munet.engine.version import VERSION as __version__
+
+__all__ = [
+    "Session", "Event", "Progress", "Evaluated", "Saved", "Finished",
+    "Graph", "Node", "Edge", "Frame", "Run",
+    "load_project", "parse_project", "dump_project", "save_project", "lower",
+    "MunetError", "Problem", "ProjectError", "GraphError", "CheckpointError", "ShaderError",
+    "DeviceError", "DeviceUnavailable", "DeviceLost", "OutOfDeviceMemory",
+    "__version__",
+]  # fmt: skip

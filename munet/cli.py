@@ -1,0 +1,386 @@
+"""The command `munet`: arguments and printing only. What it can do, the library can do.
+
+Exit codes: 0 fine; 1 something is wrong with the project; 2 wrong usage, or something this machine lacks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+
+import munet.nodes  # noqa: F401  # fills the registry
+from munet.engine import compare as comparison
+from munet.engine import settings
+from munet.engine.assets import bundled_project
+from munet.engine.device import REFERENCE, DeviceInfo
+from munet.engine.dump import STAGES, dump
+from munet.engine.errors import DeviceError, DeviceUnavailable, GraphError, MunetError, Problem, ProjectError, ShaderError
+from munet.engine.events import Evaluated, Event, Finished, Progress, Saved
+from munet.engine.execute.choose import CPU, device_info
+from munet.engine.execute.vulkan.device import list_devices, why_no_devices
+from munet.engine.graph import Graph
+from munet.engine.operator import REGISTRY
+from munet.engine.project import load_project
+from munet.engine.runfolder import RunFolder
+from munet.engine.session import Session
+from munet.engine.validate import remarks, validate
+from munet.engine.version import VERSION
+
+app = typer.Typer(name="munet", add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+ProjectArgument = Annotated[str, typer.Argument(metavar="PROJECT", help="a project file, or the name of a shipped one such as xor")]
+DeviceOption = Annotated[str, typer.Option(help="auto, vulkan:N, or cpu for the NumPy reference")]
+JsonOption = Annotated[bool, typer.Option("--json", help="end with one line of JSON")]
+REPORT_EVERY_S = 2.0  # between lines where the output is no terminal
+
+
+def main() -> None:
+    """The entry point of the command."""
+    try:
+        app()
+    except BrokenPipeError:  # `munet dump ... | head`
+        with contextlib.suppress(OSError):
+            sys.stdout.close()
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def reported(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose errors are printed as text, and as JSON where that was asked for, with the right exit code."""
+
+    @functools.wraps(command)
+    def wrapped(**arguments: Any) -> None:
+        try:
+            command(**arguments)
+        except MunetError as error:
+            problems = problems_of(error, arguments.get("project", ""))
+            for problem in problems:
+                err.print(str(problem), markup=False)
+            if arguments.get("as_json"):
+                print_json({"ok": False, "problems": [asdict(problem) for problem in problems]})
+            raise typer.Exit(exit_code(error)) from None
+
+    return wrapped
+
+
+def problems_of(error: MunetError, project: str) -> tuple[Problem, ...]:
+    """What went wrong, as problems; those of the drawing name the project's file."""
+    match error:
+        case ProjectError() if exit_code(error) == 1:
+            return tuple(problem.at(file=str(find_project(project))) for problem in error.problems)
+        case ProjectError():
+            return error.problems
+        case GraphError():
+            return (error.problem.at(file=str(find_project(project))),)
+        case _:
+            return (Problem(type(error).__name__, str(error)),)
+
+
+def exit_code(error: MunetError) -> int:
+    """2 for what the machine or the command line is to blame for, else 1."""
+    if isinstance(error, ProjectError):
+        return 2 if all(p.code.startswith("file-") or p.code in ("usage", "run-exists") for p in error.problems) else 1
+    return 2 if isinstance(error, DeviceError | ShaderError) else 1
+
+
+def usage(found: str, cure: str = "") -> ProjectError:
+    return ProjectError([Problem("usage", found, cure=cure)])
+
+
+# -- commands ----------------------------------------------------------------------------------------------------------
+
+
+@app.callback(invoke_without_command=True)
+def root(version: Annotated[bool, typer.Option("--version", help="print the version")] = False) -> None:
+    """Draw a neural network, train it on any GPU with a Vulkan driver."""
+    if version:
+        out.print(f"munet-studio {VERSION}")
+        raise typer.Exit
+
+
+@app.command()
+@reported
+def run(
+    project: ProjectArgument,
+    device: DeviceOption = "auto",
+    steps: Annotated[int | None, typer.Option(min=0, help="steps in total; a resumed run counts those it has")] = None,
+    more: Annotated[int | None, typer.Option(min=0, help="steps on top of those of the checkpoint")] = None,
+    out_dir: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="folder for the checkpoint, metrics and a copy")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="go on from the checkpoint in --out")] = False,
+    changes: Annotated[list[str] | None, typer.Option("--set", metavar="NODE.PARAM=VALUE", help="change a parameter")] = None,
+    seed: Annotated[int | None, typer.Option(help="another seed than the project's")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Train a project. Ctrl-C ends the run after the steps under way and saves it."""
+    if steps is not None and more is not None:
+        raise usage("--steps and --more exclude each other", "--steps for a total, --more for an addition")
+    if resume and out_dir is None:
+        raise usage("--resume needs --out, the folder of the run")
+    graph, live = changed(read_project(project), changes or [])
+    folder = RunFolder(out_dir) if out_dir else None
+    go_on = folder is not None and folder.has_checkpoint and (resume or more is not None)
+    if folder and folder.has_checkpoint and not go_on:
+        raise ProjectError([Problem("run-exists", "the folder holds a run already", cure="--resume, or another folder", file=str(out_dir))])
+    with Session.open(graph, device, seed=seed) as session:
+        if folder and go_on:
+            session.load(folder.checkpoint)
+        for node, param, value in live:
+            session.set(node, param, value)
+        if folder:
+            folder.start(graph, session.seed, session.executor.info, resumed_at=session.step_count if go_on else None)
+        total = session.step_count + more if more is not None else graph.run.steps if steps is None else steps
+        announce(session, go_on, total)
+        with stopping_on_interrupt(session):
+            show(session, session.run(total, folder), total)
+        summarise(session)
+        if as_json:
+            print_json(session.report())
+
+
+@app.command()
+@reported
+def check(project: ProjectArgument, as_json: JsonOption = False) -> None:
+    """Say everything that is wrong with a project, without running it."""
+    graph = read_project(project)
+    path = str(find_project(project))
+    problems = [problem.at(file=path) for problem in validate(graph)]
+    notes = [] if problems else [note.at(file=path) for note in remarks(graph)]
+    for problem in (*problems, *notes):
+        (err if problems else out).print(str(problem), markup=False)
+    if as_json:
+        tables = {"problems": problems, "remarks": notes}
+        print_json({"ok": not problems} | {name: [asdict(p) for p in found] for name, found in tables.items()})
+    elif not problems:
+        out.print(f"{path}: {len(graph.nodes)} nodes, {len(graph.edges)} wires: fine", markup=False)
+    if problems:
+        raise typer.Exit(1)
+
+
+@app.command()
+@reported
+def devices() -> None:
+    """List the Vulkan devices of this machine, and the environment variables that matter."""
+    found = list_devices()
+    table = Table(box=None, pad_edge=False)
+    for column in ("device", "name", "kind", "driver", "memory"):
+        table.add_column(column)
+    for info in found:
+        memory = f"{info.memory_bytes / 2**30:.1f} GiB"
+        table.add_row(f"vulkan:{info.index}", info.name, "CPU driver" if info.is_cpu else info.kind, info.driver, memory)
+    table.add_row(CPU, REFERENCE.name, "for checking", "", "")
+    out.print(table)
+    for info in found:
+        for remark in info.notes.values():
+            out.print(f"vulkan:{info.index}: {remark}", markup=False)
+    if not found:
+        out.print(why_no_devices(), markup=False)
+    out.print()
+    for variable, value in settings.describe():
+        out.print(f"{variable.name}={value}" if value else f"{variable.name} (unset: {variable.default})", markup=False)
+        out.print(f"    {variable.doc}", markup=False)
+
+
+@app.command("dump")
+@reported
+def dump_command(
+    project: ProjectArgument,
+    stage: Annotated[str, typer.Option(help=", ".join(STAGES))],
+    device: DeviceOption = "auto",
+    mode: Annotated[str, typer.Option(help="train or evaluate")] = "train",
+) -> None:
+    """Print a project as it is at one stage on its way to the device."""
+    if stage not in STAGES:
+        raise usage(f"there is no stage {stage!r}", " or ".join(STAGES))
+    if mode not in ("train", "evaluate"):
+        raise usage(f"there is no mode {mode!r}", "train or evaluate")
+    sys.stdout.write(dump(read_project(project), stage, info_or_reference(device), mode=mode))
+
+
+@app.command()
+@reported
+def compare(
+    project: ProjectArgument,
+    device: DeviceOption = "auto",
+    against: Annotated[str, typer.Option(help="cpu, the NumPy reference")] = CPU,
+    steps: Annotated[int, typer.Option(min=1, help="steps to compare")] = 1,
+    after: Annotated[int, typer.Option(min=0, help="steps to train before")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Run every pass on a device and on the reference with equal inputs; name the first that differs."""
+    if against != CPU:
+        raise usage(f"cannot compare against {against!r}", "--against cpu")
+    with Session.open(read_project(project), device) as session:
+        announce(session, False, None)
+        for _ in session.train(after):
+            pass
+        result = comparison.compare(session, steps)
+    for difference in result.differences[:20]:
+        out.print(str(difference), markup=False)
+    agree = not result.differences
+    text = f"all {result.passes} passes of {steps} steps agree" if agree else f"{len(result.differences)} values differ"
+    out.print(f"{result.device} against {result.against}: {text}; largest error {result.largest:.3g} of what is allowed", markup=False)
+    if as_json:
+        listed = [{"node": d.node, "pass": d.index, "step": d.step, "error": d.error, "allowed": d.allowed} for d in result.differences]
+        facts = {"device": result.device, "against": result.against, "steps": steps, "passes": result.passes}
+        print_json({"ok": agree, **facts, "largest": result.largest, "differences": listed})
+    if not agree:
+        raise typer.Exit(1)
+
+
+# -- helpers -----------------------------------------------------------------------------------------------------------
+
+
+def find_project(name: str) -> str | Path:
+    """The file that the user named, else the shipped project of that name."""
+    with contextlib.suppress(OSError, ValueError):
+        if Path(name).exists():
+            return name
+    return bundled_project(name) or name
+
+
+def read_project(name: str) -> Graph:
+    return load_project(find_project(name))
+
+
+def info_or_reference(device: str) -> DeviceInfo:
+    """The device to compile for; looking at a program needs no device, so "auto" may end at the reference's limits."""
+    try:
+        return device_info(device)
+    except DeviceUnavailable:
+        if device != "auto":
+            raise
+        err.print("no Vulkan device here: compiled with the limits of the NumPy reference")
+        return REFERENCE
+
+
+def changed(graph: Graph, changes: list[str]) -> tuple[Graph, list[tuple[str, str, Any]]]:
+    """The graph with the changes that compile in, and the live ones as (node, param, value)."""
+    live: list[tuple[str, str, Any]] = []
+    for change in changes:
+        target, equals, text = change.partition("=")
+        node, dot, param = target.strip().rpartition(".")
+        if not equals or not dot:
+            raise usage(f"--set {change!r} is not NODE.PARAM=VALUE")
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = text
+        known = graph.nodes.get(node)
+        if known is None:
+            raise usage(f'--set {change!r}: there is no node "{node}"', f"one of {', '.join(graph.nodes)}")
+        declared = REGISTRY.get(known.operator)
+        if declared is not None and param in declared.params and declared.params[param].live:
+            live.append((node, param, value))
+        else:
+            new = replace(known, params={**known.params, param: value})
+            graph = replace(graph, nodes={**graph.nodes, node: new})
+    return graph, live
+
+
+def announce(session: Session, resumed: bool, total: int | None) -> None:
+    info = session.executor.info
+    err.print(f"running on {info.name}" + (f", {info.driver}" if info.driver else ""), markup=False)
+    if info.kind == "reference":
+        err.print("the NumPy reference is meant for checking results, not for speed")
+    for remark in info.notes.values():
+        err.print(remark, markup=False)
+    if resumed:
+        err.print(f"resumed at step {session.step_count}")
+    if total is not None and session.step_count >= total:
+        err.print(f"nothing to do: the run has {session.step_count} steps of {total}")
+
+
+@contextlib.contextmanager
+def stopping_on_interrupt(session: Session) -> Iterator[None]:
+    """Ctrl-C, or a polite kill, ends the run in good order; a second one at once."""
+    asked = False
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+        session.stop()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def show(session: Session, events: Iterator[Event], total: int) -> None:
+    """Follow a run: a bar on a terminal, now and then a line elsewhere."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
+    shown = 0.0
+    with Bar(*columns, console=err, disable=not err.is_terminal, transient=True) as bar:
+        task = bar.add_task("training", total=total, completed=session.step_count, rate="")
+        for event in events:
+            match event:
+                case Progress():
+                    rate = f"{event.steps_per_second:,.4g} steps/s"
+                    bar.update(task, completed=event.step, description=numbers(event.metrics), rate=rate)
+                    if not err.is_terminal and time.monotonic() - shown > REPORT_EVERY_S:
+                        shown = time.monotonic()
+                        err.print(f"step {event.step}/{total}  {numbers(event.metrics)}  {rate}", markup=False)
+                case Evaluated():
+                    err.print(f"step {event.step}: held out  {numbers(event.metrics)}", markup=False)
+                case Saved():
+                    err.print(f"step {event.step}: saved {event.path}", markup=False)
+                case Finished(stopped=True):
+                    err.print(f"stopped at step {event.step}")
+                case _:
+                    pass
+
+
+def summarise(session: Session) -> None:
+    report = session.report()
+    wall_ms = report["wall_ms_per_step"]
+    parts = [f"{session.step_count} steps", numbers(session.metrics)]
+    if session.evaluation:
+        parts.append(f"held out: {numbers(session.evaluation)}")
+    if wall_ms:
+        parts.append(f"{wall_ms:.3g} ms a step in {report['passes_per_step']} passes")
+    out.print("; ".join(part for part in parts if part), markup=False)
+
+
+def numbers(metrics: Any) -> str:
+    return "  ".join(f"{name} {value:.4g}" for name, value in metrics.items())
+
+
+def print_json(value: Any) -> None:
+    """One line of strict JSON: what is not finite becomes text."""
+    print(json.dumps(_strict(value), allow_nan=False), flush=True)
+
+
+def _strict(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _strict(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_strict(item) for item in value]
+    if isinstance(value, float) and not (abs(value) < float("inf")):
+        return str(value)
+    return value
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""How an op's work is shared out over invocations: lanes that fold together, blocks of results in one invocation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from munet.engine.codegen.form import Form
+from munet.engine.coordinates import kernel_of
+from munet.engine.device import DeviceInfo
+from munet.engine.index import Index, Var, var
+from munet.engine.ir.module import Op
+from munet.engine.kernels import Contraction, Site
+from munet.engine.scalar import Expr, children, indices_of
+
+WORKGROUP = 128  # invocations: the baseline that every device has
+BUSY = 65_536  # invocations that keep a large GPU busy
+BUSY_CPU = 64  # on a CPU driver a handful of workgroups do, and lanes only cost barriers
+LARGEST_BLOCK = 16  # results of one invocation: registers run out above
+
+
+@dataclass(frozen=True)
+class Part:
+    """One op's share of a shader.
+
+    lanes       invocations that fold one row together
+    workgroup   the least size of workgroup that this needs
+    block       (axis, count) of the result: each invocation computes so many elements along the axis, a stride apart
+    """
+
+    form: Form
+    lanes: int = 1
+    workgroup: int = WORKGROUP
+    block: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """Groups of lanes: rows of a reduction, blocks of results of anything else."""
+        if self.form.kind == "reduction":
+            return self.form.rows
+        return math.prod(self.form.space) // math.prod(count for _, count in self.block)
+
+    def groups(self, workgroup: int) -> int:
+        """Workgroups of `workgroup` invocations that cover the part."""
+        return -(-self.rows // (workgroup // self.lanes))
+
+
+def plan_part(form: Form, device: DeviceInfo) -> Part:
+    """Lanes and block of an op on a device: enough invocations that it is busy, enough work in each that loads are shared."""
+    if form.kind == "contraction":
+        op, kernel = contraction_of(form)
+        length = math.prod(kernel.summed(Site(op)).values())
+        block = _block(form, op, kernel, length, device)
+        rows = math.prod(form.space) // math.prod(count for _, count in block)
+        lanes = _lanes(rows, length, device)
+        return Part(form, lanes, max(lanes, WORKGROUP), block)
+    if form.kind == "reduction":
+        lanes = _lanes(form.rows, form.columns, device)
+        if not device.is_cpu:
+            while lanes < min(32, device.max_workgroup_invocations) and lanes * 8 <= form.columns:
+                lanes *= 2  # neighbouring lanes read neighbouring elements
+        return Part(form, lanes, max(lanes, WORKGROUP))
+    return Part(form)
+
+
+def _lanes(rows: int, length: int, device: DeviceInfo) -> int:
+    busy, shortest = (BUSY_CPU, 64) if device.is_cpu else (BUSY, 8)
+    largest = min(device.max_workgroup_invocations, 1024)
+    lanes = 1
+    while lanes * 2 <= largest and rows * lanes < busy and lanes * 2 * shortest <= length:
+        lanes *= 2
+    return lanes
+
+
+def contraction_of(form: Form) -> tuple[Op, Contraction]:
+    """The form's contraction and its kernel."""
+    for op in form.ops:
+        kernel = kernel_of(op)
+        if isinstance(kernel, Contraction):
+            return op, kernel
+    raise ValueError("no contraction here")
+
+
+def _block(form: Form, op: Op, kernel: Contraction, length: int, device: DeviceInfo) -> tuple[tuple[int, int], ...]:
+    """A block along one axis that only the first factor depends on and one that only the second does: each load is used
+    as often as the other side of the block is long."""
+    first, second = free_axes(form, op, kernel)
+    longest_lanes = max(min(length // 8, device.max_workgroup_invocations, 1024), 1)
+    busy = BUSY_CPU if device.is_cpu else BUSY
+    counts: dict[int, int] = {}
+
+    def grown(axis: int) -> int:
+        """The next larger divisor of the axis's size that a block may have, 0 if there is none."""
+        now = counts.get(axis, 1)
+        return next((n for n in (2, 3, 4, 5, 6, 8) if n > now and form.space[axis] % n == 0), 0)
+
+    while True:
+        choices = [(counts.get(axis, 1), axis, n) for axis in (first, second) if axis is not None and (n := grown(axis))]
+        for _, axis, n in sorted(choices):
+            trial = counts | {axis: n}
+            size = math.prod(trial.values())
+            if size <= LARGEST_BLOCK and math.prod(form.space) // size * longest_lanes >= busy:
+                counts = trial
+                break
+        else:
+            return tuple(sorted(counts.items()))
+
+
+def free_axes(form: Form, op: Op, kernel: Contraction) -> tuple[int | None, int | None]:
+    """The last axis of the result that only the first factor depends on, and the last that only the second does."""
+    site = Site(op)
+    index = tuple(var(f"a{axis}", size) for axis, size in enumerate(form.space))
+    used = [variables_of(f) for f in kernel.factors(site, kernel.output_indices(index) | kernel.sums(site))]
+    if len(used) != 2:
+        return None, None
+    own = [axis for axis, i in enumerate(index) if i.terms and i.terms[0][0] in used[0] - used[1]]
+    other = [axis for axis, i in enumerate(index) if i.terms and i.terms[0][0] in used[1] - used[0]]
+    return (own[-1] if own else None), (other[-1] if other else None)
+
+
+def variables_of(expr: Expr) -> set[Var]:
+    """Variables that an expression's indices use."""
+    found: set[Var] = set()
+    for index in indices_of(expr):
+        found |= _variables(index)
+    return found.union(*(variables_of(child) for child in children(expr)))
+
+
+def _variables(index: Index) -> set[Var]:
+    return {atom for atom in index.atoms() if isinstance(atom, Var)}

@@ -1,0 +1,82 @@
+"""Splits long sums with few results over more of the device: partial sums side by side, then their sum.
+
+A weight gradient sums over every sample and pixel and has a few hundred results; one invocation, even one workgroup, a result
+would leave a large GPU idle. The split is plain IR: the summed dimension becomes (parts, rest) in both factors, the
+contraction treats `parts` as one more batch dimension, and a reduction adds the parts up, always in the same order.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from munet.engine.builder import Builder
+from munet.engine.coordinates import kernel_of
+from munet.engine.device import DeviceInfo
+from munet.engine.ir.module import Module, Op, Value
+from munet.engine.kernels import Contraction, Site
+from munet.engine.operator import Operator, find
+
+RESULTS_ENOUGH = 16_384  # results that keep a large GPU busy, each with a block or some lanes
+SHORTEST_PART = 512  # products a partial sum keeps
+MOST_PARTS = 64
+
+
+def split_sums(module: Module, device: DeviceInfo) -> Module:
+    if device.is_cpu:
+        return module
+    ops: list[Op] = []
+    renamed: dict[Value, Value] = {}
+    for op in module.ops:
+        op = op.with_inputs([renamed.get(value, value) for value in op.inputs])
+        made = _split(op)
+        if made is None:
+            ops.append(op)
+        else:
+            ops += made
+            renamed[op.output] = made[-1].output
+    return module.replace_ops(ops, renamed)
+
+
+def _split(op: Op) -> list[Op] | None:
+    kernel = None if op.regions else kernel_of(op)
+    if not isinstance(kernel, Contraction):
+        return None
+    axes = kernel.plain_axes(Site(op))
+    if axes is None:
+        return None
+    name, positions = axes
+    sums = kernel.summed(Site(op))
+    parts = _part_count(sums[name], math.prod(sums.values()), op.output.element_count)
+    if parts == 1:
+        return None
+    b = Builder("split")
+    with b.active(), b.at_origin(op.origin):
+        factors = [_parted(value, axis, parts) for value, axis in zip(op.inputs, positions, strict=True)]
+        declared = find(op.operator)
+        assert isinstance(declared, Operator)
+        partial = b.add_op(declared, {socket: [value] for socket, value in zip(op.sockets, factors, strict=True)}, op.params)
+        _call("sum", partial, axes=(0,), keepdims=False)
+    last = b.ops[-1]
+    return [*b.ops[:-1], replace(last, outputs=(Value(op.output.shape, op.output.dtype, op.output.hint),))]
+
+
+def _part_count(size: int, length: int, results: int) -> int:
+    """A divisor of the split dimension: as many parts as are wanted and worth it."""
+    wanted = min(RESULTS_ENOUGH // max(results, 1), length // SHORTEST_PART, MOST_PARTS, size)
+    return max((n for n in range(1, wanted + 1) if size % n == 0), default=1)
+
+
+def _parted(value: Value, axis: int, parts: int) -> Value:
+    """The dimension `axis` as (parts, rest), parts in front."""
+    shape = value.shape
+    split = _call("reshape", value, shape=(*shape[:axis], parts, shape[axis] // parts, *shape[axis + 1 :]))
+    order = (axis, *(i for i in range(split.rank) if i != axis))
+    return _call("transpose", split, axes=order)
+
+
+def _call(name: str, *args: Value, **params: object) -> Value:
+    declared = find(name)
+    assert isinstance(declared, Operator)
+    return declared(*args, **params)
+

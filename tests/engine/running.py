@@ -1,0 +1,89 @@
+"""Small projects, and ways to run them, for the tests of session, checkpoints and command."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import munet
+from munet.engine.execute.vulkan.device import why_no_devices
+from munet.engine.graph import Edge, Graph, Node, Run
+
+ROOT = Path(__file__).resolve().parents[2]
+DEVICES = ("cpu", "auto") if not why_no_devices() else ("cpu",)
+
+
+def edge(text: str) -> Edge:
+    source, target = text.split(" -> ")
+    return Edge(*source.split("."), *target.split("."))
+
+
+def graph(nodes: Mapping[str, tuple[str, dict[str, Any]]], edges: str, run: Run = Run(steps=40, seed=3)) -> Graph:
+    """Nodes as name -> (operator, params), edges one a line."""
+    made = {name: Node(name, operator, params) for name, (operator, params) in nodes.items()}
+    return Graph("test", made, tuple(edge(line.strip()) for line in edges.strip().splitlines()), run=run)
+
+
+def xor(optimiser: str = "Adam", lr: float = 0.05, run: Run = Run(steps=40, seed=3)) -> Graph:
+    """Two points a step, so that an epoch has two steps and its order matters."""
+    nodes = {
+        "points": ("xor", {"batch": 2}),
+        "one": ("Linear", {"out_features": 8}),
+        "bend": ("tanh", {}),
+        "two": ("Linear", {"out_features": 1}),
+        "error": ("mse_loss", {}),
+        "learn": (optimiser, {"lr": lr}),
+    }
+    edges = """points.x -> one.x
+        one.y -> bend.x
+        bend.y -> two.x
+        two.y -> error.prediction
+        points.y -> error.target
+        error.loss -> learn.loss"""
+    return graph(nodes, edges, run)
+
+
+def spiral(batch: int = 7, run: Run = Run(steps=30, seed=1)) -> Graph:
+    """A data set of 39 samples, held out 39: batches of 7 leave 4 over."""
+    nodes = {
+        "arms": ("spiral", {"batch": batch, "points": 13}),
+        "one": ("Linear", {"out_features": 16}),
+        "bend": ("relu", {}),
+        "two": ("Linear", {"out_features": 3}),
+        "error": ("cross_entropy", {}),
+        "right": ("accuracy", {}),
+        "rate": ("cosine", {"rate": 0.02, "steps": 30}),
+        "learn": ("Adam", {}),
+    }
+    edges = """arms.x -> one.x
+        one.y -> bend.x
+        bend.y -> two.x
+        two.y -> error.logits
+        arms.label -> error.label
+        two.y -> right.logits
+        arms.label -> right.label
+        error.loss -> learn.loss
+        rate.rate -> learn.rate"""
+    return graph(nodes, edges, run)
+
+
+def finish(session: munet.Session, steps: int) -> None:
+    for _ in session.train(steps):
+        pass
+
+
+def command(*arguments: str | Path, timeout: float = 120, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """`munet ...` in a process of its own."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    line = [sys.executable, "-m", "munet.cli", *map(str, arguments)]
+    return subprocess.run(line, cwd=cwd, env=environment, capture_output=True, text=True, timeout=timeout, check=False)
+
+
+def last_json(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    assert done.stdout.strip(), done.stderr
+    return json.loads(done.stdout.strip().splitlines()[-1])

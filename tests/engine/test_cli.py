@@ -1,0 +1,206 @@
+"""The command: what it prints, its exit codes, and what it makes of hostile files and of Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from munet.engine.checkpoint import read_checkpoint
+from munet.engine.dump import STAGES
+from munet.engine.graph import Run
+from munet.engine.project import dump_project, save_project
+from munet.engine.version import VERSION
+from tests.engine.running import DEVICES, ROOT, command, last_json, spiral, xor
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    save_project(xor(), tmp_path / "small.json")
+    return tmp_path / "small.json"
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_run_ends_with_a_line_of_json(project: Path, device: str):
+    done = command("run", project, "--device", device, "--json")
+    assert done.returncode == 0, done.stderr
+    report = last_json(done)
+    assert report["steps"] == 40
+    assert 0 < report["loss"] < 1
+    assert report["metrics"]["loss"] == report["loss"]
+    assert "running on" in done.stderr
+    if "llvmpipe" in report["device"]:
+        assert "CPU driver" in done.stderr
+
+
+def test_shipped_projects_are_found_by_name(tmp_path: Path):
+    for name in ("xor", "xor.json", "projects/xor.json"):
+        done = command("run", name, "--device", "cpu", "--steps", "3", "--json", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert last_json(done)["steps"] == 3
+
+
+def test_run_folder_resume_and_settings(project: Path, tmp_path: Path):
+    folder = tmp_path / "out"
+    common = ("run", project, "--device", "cpu", "--out", folder)
+    assert command(*common, "--steps", "10").returncode == 0
+    refused = command(*common)
+    assert refused.returncode == 2 and "holds a run already" in refused.stderr
+    assert command(*common, "--resume", "--steps", "10").returncode == 0
+    done = command(*common, "--more", "5", "--set", "learn.lr=0.5", "--json")
+    assert last_json(done)["steps"] == 15
+    header = read_checkpoint(folder / "last.safetensors")[1]
+    assert (header.step, header.live["learn.lr"]) == (15, 0.5)
+    facts = json.loads((folder / "run.json").read_text())
+    assert facts["munet"] == VERSION and facts["seed"] == 3
+    assert (folder / "project.json").read_text() == dump_project(xor())
+
+
+def test_set_changes_what_is_compiled_too(project: Path):
+    wide = last_json(command("run", project, "--device", "cpu", "--steps", "1", "--set", "one.out_features=64", "--json"))
+    small = last_json(command("run", project, "--device", "cpu", "--steps", "1", "--json"))
+    assert wide["arena_bytes"] > small["arena_bytes"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("--steps", "1", "--more", "2"), "exclude each other"),
+        (("--resume",), "--resume needs --out"),
+        (("--device", "vulkan:99"), "vulkan"),
+        (("--device", "abacus"), "abacus"),
+        (("--set", "learn.lr"), "NODE.PARAM=VALUE"),
+        (("--set", "nobody.lr=1"), "nobody"),
+        (("--steps", "-1"), "--steps"),
+        (("--wrong",), "--wrong"),
+    ],
+)
+def test_wrong_usage_is_exit_2(project: Path, arguments: tuple[str, ...], text: str):
+    done = command("run", project, *arguments)
+    assert done.returncode == 2
+    assert text in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("change", ["learn.lr=-1", "learn.nothing=1", "one.out_features=none", "learn.lr=high"])
+def test_wrong_values_are_exit_1(project: Path, change: str):
+    done = command("run", project, "--device", "cpu", "--set", change)
+    assert done.returncode == 1
+    assert change.split(".")[0] in done.stderr and "Traceback" not in done.stderr
+
+
+def test_check(project: Path, tmp_path: Path):
+    done = command("check", project, "--json")
+    assert done.returncode == 0 and last_json(done)["ok"]
+    graph = xor()
+    text = dump_project(graph).replace('"bend.y -> two.x"', '"bend.z -> two.x"').replace('"tanh"', '"tanhh"')
+    (tmp_path / "bad.json").write_text(text)
+    done = command("check", tmp_path / "bad.json", "--json")
+    report = last_json(done)
+    assert done.returncode == 1 and not report["ok"]
+    assert report["problems"][0]["node"] == "bend"
+    assert set(report["problems"][0]) == {"code", "found", "rule", "cure", "node", "socket", "file"}
+    assert "bad.json" in done.stderr
+
+
+def test_devices():
+    done = command("devices")
+    assert done.returncode == 0
+    assert "NumPy reference" in done.stdout and "MUNET_CACHE_DIR" in done.stdout
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_dump(project: Path, stage: str):
+    done = command("dump", project, "--stage", stage)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == command("dump", project, "--stage", stage).stdout
+    expected = {"graph": '"operator": "Linear"', "ir": "matmul(", "fused": "fused(", "schedule": "level 0", "glsl": "#version 450"}
+    assert expected.get(stage, "offset" if stage == "memory" else "grid") in done.stdout
+
+
+def test_compare(project: Path):
+    done = command("compare", project, "--device", DEVICES[-1], "--against", "cpu", "--steps", "2", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = last_json(done)
+    assert report["ok"] and report["differences"] == [] and report["largest"] < 1
+
+
+def test_version_and_help():
+    assert command("--version").stdout.strip() == f"munet-studio {VERSION}"
+    assert "compare" in command("--help").stdout
+
+
+# Ctrl-C
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_interrupt_saves_and_exits(device: str, tmp_path: Path):
+    save_project(spiral(run=Run(steps=10**7, seed=1)), tmp_path / "long.json")
+    line = [sys.executable, "-m", "munet.cli", "run", tmp_path / "long.json", "--device", device, "--out", tmp_path / "out"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(line, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stderr is not None
+        while not process.stderr.readline().startswith("step "):
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        rest = process.communicate(timeout=60)[1]
+    assert process.returncode == 0, rest
+    assert "stopped at step" in rest and "Traceback" not in rest
+    assert 0 < read_checkpoint(tmp_path / "out" / "last.safetensors")[1].step < 10**7
+
+
+# Hostile project files
+
+
+def deep() -> str:
+    return '{"munet": {"format": 1, "version": "0"}, "nodes": ' + "[" * 200_000
+
+
+HOSTILE: dict[str, bytes] = {
+    "empty": b"",
+    "truncated": dump_project(xor()).encode()[:300],
+    "other json": b"[1, 2, 3]",
+    "wrong version": dump_project(xor()).replace('"format": 1', '"format": 99').encode(),
+    "unknown operator": dump_project(xor()).replace('"tanh"', '"frobnicate"').encode(),
+    "cycle": dump_project(xor()).replace('"points.x -> one.x"', '"two.y -> one.x"').encode(),
+    "duplicate ids": dump_project(xor()).replace('"id": "two"', '"id": "one"').encode(),
+    "nan": dump_project(xor()).replace('"lr": 0.05', '"lr": NaN').encode(),
+    "infinite size": dump_project(xor()).replace('"out_features": 8', '"out_features": 2000000000').encode(),
+    "bad utf-8": b'{"munet": "\xff\xfe"}',
+    "deep": deep().encode(),
+    "huge number": b'{"munet": {"format": ' + b"9" * 100_000 + b"}}",
+    "binary": bytes(range(256)) * 100,
+}
+
+
+@pytest.mark.parametrize("kind", [*HOSTILE, "100 MB", "folder", "missing", "pipe"])
+@pytest.mark.parametrize("verb", ["run", "check"])
+def test_hostile_files(kind: str, verb: str, tmp_path: Path):
+    path = tmp_path / "hostile.json"
+    if kind in HOSTILE:
+        path.write_bytes(HOSTILE[kind])
+    elif kind == "100 MB":
+        path.write_bytes(b"[" + b"1," * 50_000_000 + b"1]")
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    if (kind, verb) == ("infinite size", "check"):
+        pytest.skip("what is too large is for the device to say")
+    started, peak = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    options = ("--device", "cpu") if verb == "run" else ()
+    done = command(verb, path, *options, timeout=20)
+    assert time.monotonic() - started < 5
+    assert done.returncode in (1, 2), done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert 0 < len(done.stderr) < 20_000
+    now = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss  # of the largest child so far, KiB
+    assert now == peak or now < 500 * 1024
