@@ -27,7 +27,7 @@ from munet.engine.graph import Edge, Frame, Graph, Node, Run
 from munet.engine.lower import lower
 from munet.engine.project import dump_project, load_project, parse_project, save_project
 from munet.engine.session import Session
-from munet.engine.version import VERSION as __version__
+from munet.engine.version import VERSION as __version__  # noqa: N811  # Python's name for it
 
 __all__ = [
     "Session", "Event", "Progress", "Evaluated", "Saved", "Finished",

@@ -45,7 +45,7 @@ app = typer.Typer(name="munet", add_completion=False, no_args_is_help=True, pret
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
-ProjectArgument = Annotated[str, typer.Argument(metavar="PROJECT", help="a project file, or the name of a shipped one such as xor")]
+ProjectArgument = Annotated[str, typer.Argument(metavar="PROJECT", help="a project file, or the name of a shipped one")]
 DeviceOption = Annotated[str, typer.Option(help="auto, vulkan:N, or cpu for the NumPy reference")]
 JsonOption = Annotated[bool, typer.Option("--json", help="end with one line of JSON")]
 REPORT_EVERY_S = 2.0  # between lines where the output is no terminal
@@ -123,7 +123,7 @@ def run(
     device: DeviceOption = "auto",
     steps: Annotated[int | None, typer.Option(min=0, help="steps in total; a resumed run counts those it has")] = None,
     more: Annotated[int | None, typer.Option(min=0, help="steps on top of those of the checkpoint")] = None,
-    out_dir: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="folder for the checkpoint, metrics and a copy")] = None,
+    out_dir: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="folder for checkpoint and metrics")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on from the checkpoint in --out")] = False,
     changes: Annotated[list[str] | None, typer.Option("--set", metavar="NODE.PARAM=VALUE", help="change a parameter")] = None,
     seed: Annotated[int | None, typer.Option(help="another seed than the project's")] = None,
@@ -138,7 +138,8 @@ def run(
     folder = RunFolder(out_dir) if out_dir else None
     go_on = folder is not None and folder.has_checkpoint and (resume or more is not None)
     if folder and folder.has_checkpoint and not go_on:
-        raise ProjectError([Problem("run-exists", "the folder holds a run already", cure="--resume, or another folder", file=str(out_dir))])
+        exists = Problem("run-exists", "the folder holds a run already", cure="--resume, or another folder", file=str(out_dir))
+        raise ProjectError([exists])
     with Session.open(graph, device, seed=seed) as session:
         if folder and go_on:
             session.load(folder.checkpoint)
@@ -236,9 +237,11 @@ def compare(
         out.print(str(difference), markup=False)
     agree = not result.differences
     text = f"all {result.passes} passes of {steps} steps agree" if agree else f"{len(result.differences)} values differ"
-    out.print(f"{result.device} against {result.against}: {text}; largest error {result.largest:.3g} of what is allowed", markup=False)
+    largest = f"largest error {result.largest:.3g} of what is allowed"
+    out.print(f"{result.device} against {result.against}: {text}; {largest}", markup=False)
     if as_json:
-        listed = [{"node": d.node, "pass": d.index, "step": d.step, "error": d.error, "allowed": d.allowed} for d in result.differences]
+        fields = ("node", "index", "step", "error", "allowed")
+        listed = [{name: getattr(difference, name) for name in fields} for difference in result.differences]
         facts = {"device": result.device, "against": result.against, "steps": steps, "passes": result.passes}
         print_json({"ok": agree, **facts, "largest": result.largest, "differences": listed})
     if not agree:
@@ -330,7 +333,8 @@ def stopping_on_interrupt(session: Session) -> Iterator[None]:
 
 def show(session: Session, events: Iterator[Event], total: int) -> None:
     """Follow a run: a bar on a terminal, now and then a line elsewhere."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
+    metrics, rate = TextColumn("{task.description}"), TextColumn("{task.fields[rate]}")
+    columns = (metrics, BarColumn(), MofNCompleteColumn(), rate, TimeRemainingColumn())
     shown = 0.0
     with Bar(*columns, console=err, disable=not err.is_terminal, transient=True) as bar:
         task = bar.add_task("training", total=total, completed=session.step_count, rate="")

@@ -19,11 +19,11 @@ ORDER = """
     __init__ version settings errors assets cachefile
     dtypes shapes ir/__init__ ir/module ir/text
     graph device
-    index scalar kernels operator ir/verify ir/evaluate
+    index scalar kernels operator coordinates ir/verify ir/evaluate
     hostscalar philox builder initial
     files strict_json project_model project
     autodiff structure lower validate
-    transforms/ plan/ passlist program codegen/ compile
+    transforms/ codegen/ passlist program plan/ emit compile
     execute/
     events feeding pacing checkpoint runfolder evaluation session
     compare dump inspect kernel_check

@@ -81,7 +81,9 @@ class Builder:
         """
         operator.check_sockets(name for name, values in inputs.items() if values)
         dtypes = _dtypes_of_numbers(operator, inputs)
-        ordered = {name: [self.as_value(value, dtypes[name]) for value in inputs[name]] for name in operator.inputs if inputs.get(name)}
+        ordered = {
+            name: [self.as_value(value, dtypes[name]) for value in inputs[name]] for name in operator.inputs if inputs.get(name)
+        }
         checked = operator.checked_params(params)
         outputs = tuple(
             Value(shape, dtype, name if len(operator.outputs) > 1 else operator.name)
@@ -164,10 +166,11 @@ class Builder:
         """A host scalar as a rank-0 value of this step."""
         if value.text not in self.scalars:
             self.scalars[value.text] = (len(self.scalars), value)
-        if self._scalar_row is None:
+        row = self._scalar_row
+        if row is None:
             with self.at_origin(()):
-                self._scalar_row = self._op("step_scalars", {"x": [self._scalar_feed], "step": [self.step]})
-        return self._op("take_scalar", {"x": [self._scalar_row]}, {"column": self.scalars[value.text][0]})
+                row = self._scalar_row = self._op("step_scalars", {"x": [self._scalar_feed], "step": [self.step]})
+        return self._op("take_scalar", {"x": [row]}, {"column": self.scalars[value.text][0]})
 
     def record(self, name: str, value: Value) -> None:
         """Put a rank-0 f32 value into the metric ring under `name`."""
@@ -179,7 +182,9 @@ class Builder:
         """The module: with the metric ring written and the step counter advanced. Expects to be active."""
         if self.recorded:
             with self.at_origin(()):
-                ring = self.state(f"{self.name}/records", (FEED_ROWS, len(self.recorded)), initial=Initial("zeros"), group="records")
+                ring = self.state(
+                    f"{self.name}/records", (FEED_ROWS, len(self.recorded)), initial=Initial("zeros"), group="records"
+                )
                 written = self._op("write_row", {"ring": [ring], "step": [self.step], "values": list(self.recorded.values())})
                 self.set_result(ring, written)
         if self._step is not None:

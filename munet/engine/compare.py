@@ -119,7 +119,7 @@ def _compare_pass(
 
 
 def _largest_error(found: Array, expected: Array, tolerance: tuple[float, float]) -> tuple[float, float, tuple[int, ...] | None]:
-    """The largest absolute error, what is allowed, and where; nowhere for an empty value. NaN in one alone is an infinite error."""
+    """The largest absolute error, what is allowed, and where; nowhere for an empty value. NaN on one side: infinite error."""
     if not expected.size:
         return 0.0, 0.0, None
     a, b = found.astype(np.float64), expected.astype(np.float64)

@@ -1,9 +1,9 @@
 """compile_program: Module -> Program. The first file to read: every stage of the compiler, in order.
 
-    transforms   simplify, drop and merge ops; legalise for the device; fuse into kernels; pack optimiser updates
-    levels       order the kernels, one barrier between levels
-    buffers      place every value: states, data, feeds, temporaries that share bytes
-    emit         write each kernel's GLSL and bindings
+transforms   simplify, drop and merge ops; legalise for the device; fuse into kernels; pack optimiser updates
+levels       order the kernels, one barrier between levels
+buffers      place every value: states, data, feeds, temporaries that share bytes
+emit         write each kernel's GLSL and bindings
 """
 
 from __future__ import annotations

@@ -103,4 +103,6 @@ class Coordinates:
             return found == expected
         # Another column of the same row may be computed anew in a kernel over rows, so only the row must agree.
         columns = {atom for axis in self.axes for atom, _ in self.full[axis].terms}
-        return all(got == want or any(atom in columns for atom, _ in want.terms) for got, want in zip(found, expected, strict=True))
+        return all(
+            got == want or any(atom in columns for atom, _ in want.terms) for got, want in zip(found, expected, strict=True)
+        )

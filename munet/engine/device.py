@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class DeviceInfo:
-    """Capabilities and limits that transforms, planning and code generation look at. The defaults are Vulkan's guaranteed minima."""
+    """What transforms, planning and code generation look at. The defaults are Vulkan's guaranteed minima."""
 
     name: str = "baseline"
     kind: str = "other"  # "discrete", "integrated", "virtual", "cpu", "other"; "reference" = the NumPy executor
@@ -42,4 +42,6 @@ class DeviceInfo:
         return self.kind in ("cpu", "reference")
 
 
-REFERENCE = DeviceInfo(name="NumPy reference", kind="reference", max_storage_buffers=32, max_workgroup_invocations=1024, storage_alignment=16)
+REFERENCE = DeviceInfo(
+    name="NumPy reference", kind="reference", max_storage_buffers=32, max_workgroup_invocations=1024, storage_alignment=16
+)

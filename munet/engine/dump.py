@@ -112,6 +112,7 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
     right = [all(row[c].replace(",", "").isdigit() for row in rows[1:]) and len(rows) > 1 for c in range(len(widths))]
     lines = []
     for row in rows:
-        cells = (cell.rjust(width) if at_right else cell.ljust(width) for cell, width, at_right in zip(row, widths, right, strict=True))
+        columns = zip(row, widths, right, strict=True)
+        cells = (cell.rjust(width) if at_right else cell.ljust(width) for cell, width, at_right in columns)
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines) + "\n"

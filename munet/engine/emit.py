@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from munet.engine.builder import FEED_ROWS
 from munet.engine.codegen.form import Form, flattened, form_of, is_packed
@@ -16,7 +17,6 @@ from munet.engine.plan.buffers import Plan, dead_ranges
 from munet.engine.plan.levels import Schedule
 from munet.engine.program import Feed, Program, Records
 from munet.engine.transforms.pack_updates import packs_of
-
 
 MAX_PARTS = 8  # ops in one pass
 SMALL_PASS = 512  # workgroups; of those with more, only one goes into a pass, so that the device stays full
@@ -92,7 +92,9 @@ def _emit_pass(units: Sequence[Unit], level: int, device: DeviceInfo) -> Compute
     kernel = Kernel(kinds, shader.glsl, len(buffers), reason=f"generated: {'; '.join(_reason(u.part) for u in units)}")
     ops = tuple(unit.op for unit in units)
     origins = tuple(dict.fromkeys(origin for op in ops for origin in _origins(op)))
-    return ComputePass(" | ".join(map(_name, ops)), ops, kernel, bindings, shader.grid, level, flops=shader.flops, origins=origins)
+    return ComputePass(
+        " | ".join(map(_name, ops)), ops, kernel, bindings, shader.grid, level, flops=shader.flops, origins=origins
+    )
 
 
 def _reason(part: Part) -> str:
@@ -113,7 +115,7 @@ def _packed_form(op: Op, placements: Mapping[Value, Placement]) -> tuple[Form, d
 def _stretch(pack: Sequence[Value], placements: Mapping[Value, Placement]) -> Placement:
     first, last = placements[pack[0]], placements[pack[-1]]
     base = first.offset_bytes
-    for before, after in zip(pack, pack[1:], strict=False):
+    for before, after in pairwise(pack):
         if placements[before].end_bytes > placements[after].offset_bytes:
             raise ValueError(f"{after} is not placed behind {before}")
     return Placement(first.buffer, base, last.end_bytes - base)
@@ -157,7 +159,9 @@ def _origins(op: Op) -> tuple[Origin, ...]:
 
 def _feeds(module: Module, placements: Mapping[Value, Placement]) -> tuple[Feed, ...]:
     return tuple(
-        Feed(s.name, placements[s.value], s.value.shape[1:], s.value.dtype, s.value.shape[0]) for s in module.sources if s.role == "feed"
+        Feed(s.name, placements[s.value], s.value.shape[1:], s.value.dtype, s.value.shape[0])
+        for s in module.sources
+        if s.role == "feed"
     )
 
 

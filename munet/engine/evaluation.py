@@ -68,9 +68,7 @@ class Evaluation:
         return {name: total / samples for name, total in sums.items()}
 
     def _add(self, lowered: Lowered, name: str, first_row: int, steps: int, batch: int) -> None:
-        program = compile_program(
-            with_own_states(lowered.module, name), self._executor.info, states=self._states, off=self._off
-        )
+        program = compile_program(with_own_states(lowered.module, name), self._executor.info, states=self._states, off=self._off)
         self._executor.load(program)
         write_data(self._executor, program, lowered)
         pace = Pace(program, self._executor.info, ring_capacity(program))

@@ -8,8 +8,8 @@ bounds are known throughout. Division and remainder are those of Python: they ro
 
 from __future__ import annotations
 
-import math
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

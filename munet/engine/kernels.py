@@ -218,7 +218,7 @@ class Reduction(KernelKind):
         variables = {axis: fresh("r", shape[axis]) for axis in axes}
         kept = iter(index)
         if len(index) == len(shape):  # keepdims
-            full = [variables[axis] if axis in variables else i for axis, i in enumerate(index)]
+            full = [variables.get(axis, i) for axis, i in enumerate(index)]
         else:
             full = [variables[axis] if axis in variables else next(kept) for axis in range(len(shape))]
         folded = fold(self.combine, list(variables.values()), site.load(0, full))
@@ -351,7 +351,7 @@ class Contraction(KernelKind):
 
     def term(self, site: Site, index: Indices, sums: Mapping[str, Index]) -> Expr:
         """What is summed for the result's element at `index`, at given values of the summed names."""
-        factors = self.factors(site, self.output_indices(index) | sums)
+        factors = self.factors(site, {**self.output_indices(index), **sums})
         body = factors[0]
         for factor_expr in factors[1:]:
             body = apply("*", body, factor_expr)
@@ -425,4 +425,3 @@ def number_to_index(expr: Expr, size: int) -> Index:
     if isinstance(expr, Position):
         return expr.index
     return loaded(expr, size)
-

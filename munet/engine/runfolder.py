@@ -1,7 +1,7 @@
 """A run's folder: a copy of the project, what it ran on, its metrics, its last checkpoint.
 
-    project.json   the project as it was run        metrics.jsonl      one line a report, evaluations among them
-    run.json       seed, device, versions           last.safetensors   the state after the last step that was saved
+project.json   the project as it was run        metrics.jsonl      one line a report, evaluations among them
+run.json       seed, device, versions           last.safetensors   the state after the last step that was saved
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class RunFolder:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ProjectError([Problem("file-write", f"the folder cannot be made ({error.strerror})", file=str(self.path))]) from None
+            found = f"the folder cannot be made ({error.strerror})"
+            raise ProjectError([Problem("file-write", found, file=str(self.path))]) from None
         save_project(graph, self.path / "project.json")
         facts = {
             "seed": seed,

@@ -126,20 +126,23 @@ class Session:
         yield from self._train(steps, wait=True)
 
     def run(self, total: int | None = None, folder: RunFolder | None = None) -> Iterator[Event]:
-        """The project's recipe: train until the run has `total` steps, evaluating and saving as its settings say, and at the end."""
+        """The project's recipe: train until the run has `total` steps; evaluate and save as its settings say, and at the end."""
         settings = self.graph.run
         total = settings.steps if total is None else total
         self._stopping, started = False, time.perf_counter()
         while self.step_count < total and not self._stopping:
-            end = min(total, _next_multiple(self.step_count, settings.evaluate_every), _next_multiple(self.step_count, settings.checkpoint_every))
+            end = min(
+                total, *(_next_multiple(self.step_count, every) for every in (settings.evaluate_every, settings.checkpoint_every))
+            )
             for event in self._train(end - self.step_count, wait=end == total):
                 if isinstance(event, Progress):
                     if folder:
                         folder.report(event.step, event.metrics)
                     yield event
-            if not self._stopping and (self.step_count == total or _is_multiple(self.step_count, settings.evaluate_every)):
+            done = self.step_count == total
+            if not self._stopping and (done or _is_multiple(self.step_count, settings.evaluate_every)):
                 yield from self._evaluated(folder)
-            if folder and (self.step_count == total or self._stopping or _is_multiple(self.step_count, settings.checkpoint_every)):
+            if folder and (done or self._stopping or _is_multiple(self.step_count, settings.checkpoint_every)):
                 self.save(folder.checkpoint)
                 yield Saved(str(folder.checkpoint), self.step_count)
         yield Finished(self.step_count, dict(self.metrics), time.perf_counter() - started, self._stopping)
@@ -162,14 +165,14 @@ class Session:
         key = f"{node}.{param}"
         known = self.graph.nodes.get(node)
         if known is None:
-            raise ProjectError([Problem("unknown-node", f'there is no node "{node}"', rule=f"nodes: {', '.join(self.graph.nodes)}")])
+            raise _refused("unknown-node", f'there is no node "{node}"', f"nodes: {', '.join(self.graph.nodes)}", "", "")
         declared = REGISTRY[known.operator]
         if param not in declared.params:
             rule = f"its parameters: {', '.join(declared.params) or 'none'}"
-            raise ProjectError([Problem("unknown-parameter", f"{declared.name} has no parameter {param!r}", rule=rule, node=node)])
+            raise _refused("unknown-parameter", f"{declared.name} has no parameter {param!r}", rule, node, "")
         if key not in self.live:
             found = f"{param} of {declared.name} cannot change while the project runs"
-            raise ProjectError([Problem("not-live", found, rule="it decides how the project is compiled", node=node, socket=param)])
+            raise _refused("not-live", found, "it decides how the project is compiled", node, param)
         try:
             self.live[key] = float(declared.params[param].check(param, value))
         except ShapeError as error:
@@ -377,6 +380,10 @@ class Session:
     def _ensure_open(self) -> None:
         if self._closed:
             raise MunetError("the session is closed")
+
+
+def _refused(code: str, found: str, rule: str, node: str, param: str) -> ProjectError:
+    return ProjectError([Problem(code, found, rule=rule, node=node, socket=param)])
 
 
 def _is_multiple(step: int, every: int) -> bool:

@@ -28,7 +28,7 @@ def run_kernel(executor: VulkanExecutor, glsl: str, inputs: Sequence[Array], out
     )
     kernel = Kernel("test kernel", glsl, len(bindings), push_bytes=4)
     grid = (-(-count // LOCAL_SIZE), 1, 1)
-    only_pass = ComputePass("test", Op("test", (), ()), kernel, bindings, grid, push=struct.pack("<I", count))
+    only_pass = ComputePass("test", (Op("test", (), ()),), kernel, bindings, grid, push=struct.pack("<I", count))
     program = Program("test", (PassList((only_pass,)),), specs, {}, Module("test", (), ()))
     executor.load(program)
     for spec, data in zip(specs, arrays, strict=True):

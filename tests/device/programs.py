@@ -26,7 +26,7 @@ def buffer(index: int, name: str, kind: str = "float", access: str = "") -> str:
 
 def compute_pass(name: str, glsl: str, bindings: Sequence[Placement], *, level: int = 0) -> ComputePass:
     bound = tuple(Binding(placement, "read_write") for placement in bindings)
-    return ComputePass(name, Op("test", (), ()), Kernel(name, glsl, len(bindings)), bound, (1, 1, 1), level)
+    return ComputePass(name, (Op("test", (), ()),), Kernel(name, glsl, len(bindings)), bound, (1, 1, 1), level)
 
 
 def each_element(declarations: str, statement: str) -> str:
@@ -133,7 +133,7 @@ def push_and_constants(value: int, constant: int) -> Program:
     )
     push = ELEMENTS.to_bytes(4, "little") + value.to_bytes(4, "little")
     kernel = Kernel("constants", glsl, 1, 8, ((3, constant),))
-    p = ComputePass("constants", Op("test", (), ()), kernel, (Binding(Y, "write"),), (1, 1, 1), 0, push)
+    p = ComputePass("constants", (Op("test", (), ()),), kernel, (Binding(Y, "write"),), (1, 1, 1), 0, push)
     return program(f"constants {value} {constant}", [p], [BufferSpec("y", SIZE_BYTES, "state")])
 
 

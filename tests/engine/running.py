@@ -15,6 +15,7 @@ from munet.engine.execute.vulkan.device import why_no_devices
 from munet.engine.graph import Edge, Graph, Node, Run
 
 ROOT = Path(__file__).resolve().parents[2]
+SHORT = Run(steps=40, seed=3)
 DEVICES = ("cpu", "auto") if not why_no_devices() else ("cpu",)
 
 
@@ -23,13 +24,13 @@ def edge(text: str) -> Edge:
     return Edge(*source.split("."), *target.split("."))
 
 
-def graph(nodes: Mapping[str, tuple[str, dict[str, Any]]], edges: str, run: Run = Run(steps=40, seed=3)) -> Graph:
+def graph(nodes: Mapping[str, tuple[str, dict[str, Any]]], edges: str, run: Run = SHORT) -> Graph:
     """Nodes as name -> (operator, params), edges one a line."""
     made = {name: Node(name, operator, params) for name, (operator, params) in nodes.items()}
     return Graph("test", made, tuple(edge(line.strip()) for line in edges.strip().splitlines()), run=run)
 
 
-def xor(optimiser: str = "Adam", lr: float = 0.05, run: Run = Run(steps=40, seed=3)) -> Graph:
+def xor(optimiser: str = "Adam", lr: float = 0.05, run: Run = SHORT) -> Graph:
     """Two points a step, so that an epoch has two steps and its order matters."""
     nodes = {
         "points": ("xor", {"batch": 2}),
@@ -48,7 +49,7 @@ def xor(optimiser: str = "Adam", lr: float = 0.05, run: Run = Run(steps=40, seed
     return graph(nodes, edges, run)
 
 
-def spiral(batch: int = 7, run: Run = Run(steps=30, seed=1)) -> Graph:
+def spiral(batch: int = 7, run: Run = SHORT) -> Graph:
     """A data set of 39 samples, held out 39: batches of 7 leave 4 over."""
     nodes = {
         "arms": ("spiral", {"batch": batch, "points": 13}),

@@ -117,7 +117,10 @@ def changed(path: Path, change: Callable[[dict[str, np.ndarray]], None]) -> None
 FAULTS: dict[str, tuple[Callable[[dict[str, np.ndarray]], object], str]] = {
     "missing": (lambda a: a.pop("one/bias"), "one/bias is missing"),
     "unknown": (lambda a: a.update(extra=np.zeros(3, np.float32)), "extra is not in this project"),
-    "shape": (lambda a: a.update({"two/weight": np.zeros((8, 1), np.float32)}), r"two/weight is float32\[8, 1\].*float32\[1, 8\]"),
+    "shape": (
+        lambda a: a.update({"two/weight": np.zeros((8, 1), np.float32)}),
+        r"two/weight is float32\[8, 1\].*\[1, 8\]",
+    ),
     "dtype": (lambda a: a.update({"two/bias": np.zeros(1, np.float64)}), r"two/bias is float64\[1\].*float32\[1\]"),
     "counter": (lambda a: a.update({"train/step": np.array(7, np.int32)}), "header says step 0, its counter says 7"),
 }

@@ -122,8 +122,15 @@ def test_dump(project: Path, stage: str):
     done = command("dump", project, "--stage", stage)
     assert done.returncode == 0, done.stderr
     assert done.stdout == command("dump", project, "--stage", stage).stdout
-    expected = {"graph": '"operator": "Linear"', "ir": "matmul(", "fused": "fused(", "schedule": "level 0", "glsl": "#version 450"}
-    assert expected.get(stage, "offset" if stage == "memory" else "grid") in done.stdout
+    expected = {
+        "graph": '"operator": "Linear"',
+        "ir": "matmul(",
+        "fused": "fused(",
+        "schedule": "level 0",
+        "glsl": "#version 450",
+    }
+    expected |= {"memory": "offset", "passes": "grid"}
+    assert expected[stage] in done.stdout
 
 
 def test_compare(project: Path):

@@ -107,7 +107,7 @@ def test_unflatten_is_divmod(shape: tuple[int, ...]):
     position = var("p", count)
     result = unflatten(position, shape)
     for number in range(count):
-        at: dict[Var, int] = {v: number for v in variables(position)}
+        at: dict[Var, int] = dict.fromkeys(variables(position), number)
         rest, expected = number, list[int]()
         for size in reversed(shape):
             rest, digit = divmod(rest, size)

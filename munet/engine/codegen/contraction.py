@@ -56,10 +56,7 @@ def block_indices(part: Part) -> list[Indices]:
     small = tuple(size // counts.get(axis, 1) for axis, size in enumerate(part.form.space))
     base = unflatten(var("row", math.prod(small)), small)
     return [
-        tuple(
-            index + offsets[axis] * small[axis] if axis in offsets else index
-            for axis, index in enumerate(base)
-        )
+        tuple(index + offsets[axis] * small[axis] if axis in offsets else index for axis, index in enumerate(base))
         for offsets in (dict(zip(counts, chosen, strict=True)) for chosen in product(*(range(n) for n in counts.values())))
     ]
 

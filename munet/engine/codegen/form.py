@@ -47,7 +47,7 @@ def form_of(op: Op) -> Form:
         raise ValueError("a packed op has a form only once flattened")
     ops = op.regions[0].ops if op.regions else (op,)
     if op.regions and "kind" in op.params:
-        kind = {"step": "map"}.get(op.params["kind"], op.params["kind"])
+        kind = "map" if op.params["kind"] == "step" else str(op.params["kind"])
         return Form(kind, op.params["space"], op.params["axes"], ops, op.inputs, op.outputs)
     kernel = kernel_of(op)
     match kernel:
@@ -79,8 +79,9 @@ def flattened(region: Region, count: int) -> tuple[Op, Mapping[Value, Value]]:
         return flat[value]
 
     shape = region.outputs[0].shape
-    ops = tuple(replace(op, inputs=tuple(map(stand_in, op.inputs)), outputs=tuple(map(stand_in, op.outputs))) for op in region.ops)
+    ops = tuple(
+        replace(op, inputs=tuple(map(stand_in, op.inputs)), outputs=tuple(map(stand_in, op.outputs))) for op in region.ops
+    )
     inputs, outputs = tuple(map(stand_in, region.inputs)), tuple(map(stand_in, region.outputs))
     params = {"kind": "map", "space": (count,), "axes": ()}
     return Op("fused", inputs, outputs, params=params, regions=(Region(inputs, ops, outputs),)), flat
-

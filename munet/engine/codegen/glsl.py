@@ -96,11 +96,19 @@ def flops_of(form: Form) -> int:
     return total
 
 
-def _assemble(buffers: Sequence[Buffer], workgroup: int, shared: Sequence[str], bodies: Sequence[Sequence[str]], counts: Sequence[int]) -> str:
-    lines = ["#version 450", '#include "math.glsl"', f"layout(local_size_x = {workgroup}, local_size_y = 1, local_size_z = 1) in;"]
+def _assemble(
+    buffers: Sequence[Buffer], workgroup: int, shared: Sequence[str], bodies: Sequence[Sequence[str]], counts: Sequence[int]
+) -> str:
+    lines = [
+        "#version 450",
+        '#include "math.glsl"',
+        f"layout(local_size_x = {workgroup}, local_size_y = 1, local_size_z = 1) in;",
+    ]
     for i, buffer in enumerate(buffers):
         access = "" if buffer.readable and buffer.writable else "readonly " if buffer.readable else "writeonly "
-        lines.append(f"layout(set = 0, binding = {i}, std430) {access}buffer B{i} {{ {storage_type(buffer.values[0].dtype)} b{i}[]; }};")
+        lines.append(
+            f"layout(set = 0, binding = {i}, std430) {access}buffer B{i} {{ {storage_type(buffer.values[0].dtype)} b{i}[]; }};"
+        )
     lines += shared
     for i, body in enumerate(bodies):
         lines += [f"void part{i}(int group) {{", *body, "}"]

@@ -87,7 +87,9 @@ def _find_fold(expr: Expr) -> Fold | None:
     return next((found for child in children(expr) if (found := _find_fold(child)) is not None), None)
 
 
-def combine_lanes(writer: Writer, names: list[str], register: str, rule: FoldRule, lanes: int, workgroup: int, shared: dict[str, None]) -> None:
+def combine_lanes(
+    writer: Writer, names: list[str], register: str, rule: FoldRule, lanes: int, workgroup: int, shared: dict[str, None]
+) -> None:
     """Each variable combined over the lanes of a row, in an order that is always the same; afterwards all lanes know it."""
     array = f"partial_{register}"
     shared[f"shared {register} {array}[{workgroup}];"] = None

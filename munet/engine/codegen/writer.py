@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from munet.engine.coordinates import Indices, kernel_of
 from munet.engine.dtypes import BOOL, U8, DType
-from munet.engine.index import Atom, Index, Loaded, Quotient, Remainder, Var, Within, flatten
+from munet.engine.index import Atom, Index, Loaded, Quotient, Var, Within, flatten
 from munet.engine.ir.module import Op, Value
 from munet.engine.kernels import Site
 from munet.engine.scalar import (

@@ -13,13 +13,15 @@ class Names:
 
     def __init__(self) -> None:
         self._names: dict[Value, str] = {}
+        self._numbered = 0
 
     def set(self, value: Value, name: str) -> None:
         self._names[value] = f"%{name}"
 
     def of(self, value: Value) -> str:
         if value not in self._names:
-            self._names[value] = f"%{sum(1 for n in self._names.values() if n[1:].isdecimal())}"
+            self._names[value] = f"%{self._numbered}"
+            self._numbered += 1
         return self._names[value]
 
 

@@ -33,7 +33,9 @@ class Plan:
     overwritten: Mapping[Value, Value]  # result -> the input whose bytes it took
 
 
-def plan_buffers(schedule: Schedule, device: DeviceInfo, *, states: Mapping[str, Placement] | None = None, alias: bool = True) -> Plan:
+def plan_buffers(
+    schedule: Schedule, device: DeviceInfo, *, states: Mapping[str, Placement] | None = None, alias: bool = True
+) -> Plan:
     """`states` fixes places of states by name, as an earlier program laid them out; `alias=False` shares no bytes."""
     module = schedule.module
     placements: dict[Value, Placement] = {}
@@ -70,7 +72,9 @@ def plan_buffers(schedule: Schedule, device: DeviceInfo, *, states: Mapping[str,
     return Plan(placements, tuple(buffers), report, lifetimes, taken)
 
 
-def _blocks(schedule: Schedule, lifetimes: Mapping[Value, Lifetime], device: DeviceInfo, alias: bool) -> tuple[list[Lifetime], dict[Value, Value]]:
+def _blocks(
+    schedule: Schedule, lifetimes: Mapping[Value, Lifetime], device: DeviceInfo, alias: bool
+) -> tuple[list[Lifetime], dict[Value, Value]]:
     """What the arena places: packs as one block each, chains of overwriting results as one, the rest alone."""
     packs = [pack for op in schedule.module.ops if len(op.regions) > 1 for pack in packs_of(op) if pack[0] in lifetimes]
     fixed = {value for pack in packs for value in pack}
@@ -115,7 +119,9 @@ def place_states(module: Module, device: DeviceInfo, known: Mapping[str, Placeme
     return places
 
 
-def _state_buffers(module: Module, placements: Mapping[Value, Placement], known: Mapping[str, Placement], device: DeviceInfo) -> list[BufferSpec]:
+def _state_buffers(
+    module: Module, placements: Mapping[Value, Placement], known: Mapping[str, Placement], device: DeviceInfo
+) -> list[BufferSpec]:
     sizes: dict[str, int] = {}
     for placement in (*known.values(), *(placements[s.value] for s in module.states)):
         end = align(placement.offset_bytes + max(placement.size_bytes, 16), max(device.storage_alignment, 16))
@@ -140,7 +146,9 @@ def _check_range(module: Module, placements: Mapping[Value, Placement], device: 
             )
 
 
-def dead_ranges(schedule: Schedule, plan: Plan, passes: Sequence[tuple[int, Sequence[Value]]]) -> tuple[tuple[Placement, ...], ...]:
+def dead_ranges(
+    schedule: Schedule, plan: Plan, passes: Sequence[tuple[int, Sequence[Value]]]
+) -> tuple[tuple[Placement, ...], ...]:
     """For each pass (its level, the values it writes): bytes of the temporary arena that hold nothing when it starts."""
     name = f"{schedule.module.name}/temporary"
     arena = next((b.size_bytes for b in plan.buffers if b.name == name), 0)

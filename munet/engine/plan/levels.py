@@ -80,7 +80,9 @@ def _settle_states(module: Module) -> tuple[Module, dict[Value, Value]]:
         if result is None or result is source.value:
             continue
         writer = producer.get(result)
-        fine = writer is not None and result not in in_place and (is_update(writer) or reads_in_place(writer, source.value, result))
+        fine = (
+            writer is not None and result not in in_place and (is_update(writer) or reads_in_place(writer, source.value, result))
+        )
         if fine and writer is not None and not (result in outputs and not is_update(writer)):
             blocked = _reachable(writer, readers)
             if not any(reader in blocked for reader in readers.get(source.value, []) if reader is not writer):
@@ -106,7 +108,9 @@ def _copy(value: Value, like: Value) -> Op:
     inside = Value(like.shape, like.dtype, like.hint)
     op = Op(declared.name, (value,), (inside,), ("x",))
     params = {"kind": "map", "space": like.shape, "axes": ()}
-    return Op("fused", (value,), (inside,), params=params, regions=(Region((value,), (op,), (inside,)),), origin=("copy", like.hint))
+    return Op(
+        "fused", (value,), (inside,), params=params, regions=(Region((value,), (op,), (inside,)),), origin=("copy", like.hint)
+    )
 
 
 def _reachable(start: Op, readers: Mapping[Value, list[Op]]) -> set[Op]:
@@ -127,7 +131,11 @@ def reads_in_place(op: Op, value: Value, result: Value) -> bool:
     writes the same element, before it does."""
     if is_packed(op):
         return all(
-            reads_in_place(Op("fused", r.inputs, r.outputs, params={"kind": "map", "space": r.outputs[0].shape, "axes": ()}, regions=(r,)), value, result)
+            reads_in_place(
+                Op("fused", r.inputs, r.outputs, params={"kind": "map", "space": r.outputs[0].shape, "axes": ()}, regions=(r,)),
+                value,
+                result,
+            )
             for r in op.regions
             if value in r.inputs and result in r.outputs
         ) and all(result in r.outputs for r in op.regions if value in r.inputs)

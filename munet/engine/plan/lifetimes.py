@@ -59,4 +59,10 @@ def joined(lifetimes: Sequence[Lifetime], size_bytes: int) -> Lifetime:
     """One stretch that covers all of them."""
     first = min(lifetime.first for lifetime in lifetimes)
     last = max(lifetime.last for lifetime in lifetimes)
-    return replace(lifetimes[0], values=tuple(v for lifetime in lifetimes for v in lifetime.values), first=first, last=last, size_bytes=size_bytes)
+    return replace(
+        lifetimes[0],
+        values=tuple(v for lifetime in lifetimes for v in lifetime.values),
+        first=first,
+        last=last,
+        size_bytes=size_bytes,
+    )

@@ -26,7 +26,7 @@ def canonicalise(module: Module, device: DeviceInfo) -> Module:
             renamed[op.output] = renamed.get(same, same)
             continue
         kept.append(op)
-        made.update({value: op for value in op.outputs})
+        made.update(dict.fromkeys(op.outputs, op))
     return module.replace_ops(kept, renamed)
 
 
@@ -46,7 +46,11 @@ def _same_as_input(op: Op, made: dict[Value, Op]) -> Value | None:
         return op.inputs[0]
     if op.operator == "transpose" and _axes(op) == tuple(range(op.output.rank)):
         return op.inputs[0]
-    if op.operator in ("sum", "mean", "max", "min") and op.output.shape == op.inputs[0].shape and op.output.element_count == op.inputs[0].element_count:
+    if (
+        op.operator in ("sum", "mean", "max", "min")
+        and op.output.shape == op.inputs[0].shape
+        and op.output.element_count == op.inputs[0].element_count
+    ):
         return op.inputs[0]
     if op.operator in ("mul", "div", "sub", "add"):
         return _neutral(op, made)

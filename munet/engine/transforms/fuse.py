@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import networkx as nx
-
 from munet.engine.coordinates import Coordinates, identity_element, kernel_of
 from munet.engine.device import DeviceInfo
 from munet.engine.ir.module import Module, Op, Region, Shape, Value, users
@@ -96,7 +94,11 @@ class Fusion:
         # A view that looks up where to read (a pick) is work; one that only renames places is free wherever it is read.
         is_view = isinstance(kernel, View) and len(set(op.inputs)) <= 1
         group = self._latest_group(op)
-        joins = group is not None and (not is_view or op.output in self.wanted) and not (group.read_outside and self._is_cheap_later(op))
+        joins = (
+            group is not None
+            and (not is_view or op.output in self.wanted)
+            and not (group.read_outside and self._is_cheap_later(op))
+        )
         if joins and group is not None and self._fits(op, group) and self._may_join(op, group):
             self._join(op, group)
         elif op.output in self.results or self._too_dear_to_float(op):
@@ -105,7 +107,7 @@ class Fusion:
             self._float(op)
 
     def _is_cheap_later(self, op: Op) -> bool:
-        """Whether the op is better computed again by its readers (a mask from an activation that is kept anyway) than kept too."""
+        """Whether the op is better computed again by its readers (a mask from a kept activation) than kept too."""
         cost = self._cost(op)
         return op.output not in self.wanted and cost.flops <= CHEAP_FLOPS // 2 and cost.loads <= 2
 
@@ -113,7 +115,13 @@ class Fusion:
         shape = op.inputs[0].shape
         axes = reduced_axes(op.params["axes"], len(shape))
         group = self._latest_group(op)
-        if group and group.kind == "reduction" and (group.space, group.axes) == (shape, axes) and self._fits(op, group) and self._may_join(op, group):
+        if (
+            group
+            and group.kind == "reduction"
+            and (group.space, group.axes) == (shape, axes)
+            and self._fits(op, group)
+            and self._may_join(op, group)
+        ):
             self._join(op, group)
         else:
             self._start(op, "reduction", shape, axes)
@@ -130,10 +138,24 @@ class Fusion:
 
     def _update_components(self) -> dict[Op, Group]:
         """Updates that are connected by values belong together."""
-        graph = nx.Graph()
-        graph.add_nodes_from(self.update_ops)
-        graph.add_edges_from((op, reader) for op in self.update_ops for reader in self.users.get(op.output, []) if reader in self.update_ops)
-        return {op: group for component in nx.connected_components(graph) if (group := Group("step", ())) for op in component}
+        maker = {v: op for op in self.update_ops for v in op.outputs}
+        near: dict[Op, list[Op]] = {op: [] for op in self.module.ops if op in self.update_ops}
+        for op in near:
+            for value in op.inputs:
+                if value in maker:
+                    near[op].append(maker[value])
+                    near[maker[value]].append(op)
+        found: dict[Op, Group] = {}
+        for start in near:
+            if start in found:
+                continue
+            group, pending = Group("step", ()), [start]
+            while pending:
+                op = pending.pop()
+                if op not in found:
+                    found[op] = group
+                    pending += near[op]
+        return found
 
     def _update_ops(self) -> set[Op]:
         """Element-wise ops that lead to nothing but the next values of states, and read a state of their own shape."""
@@ -181,7 +203,9 @@ class Fusion:
         """Buffers the group would bind with `op` in it, at most."""
         members = [*group.ops, op]
         own = {v for o in members for v in o.outputs}
-        return len(self._external(members)) + sum(1 for v in own if v in self.results or any(u not in members for u in self.users.get(v, [])))
+        return len(self._external(members)) + sum(
+            1 for v in own if v in self.results or any(u not in members for u in self.users.get(v, []))
+        )
 
     def _external(self, ops: Sequence[Op]) -> set[Value]:
         own = {v for op in ops for v in op.outputs}
@@ -201,7 +225,7 @@ class Fusion:
     def _join(self, op: Op, group: Group) -> None:
         group.ops.append(op)
         self._reads(op, group)
-        self.member.update({v: group for v in op.outputs})
+        self.member.update(dict.fromkeys(op.outputs, group))
 
     def _start(self, op: Op, kind: str, space: Shape, axes: tuple[int, ...] = ()) -> None:
         group = Group(kind, space, axes)

@@ -13,13 +13,31 @@ def legalise(module: Module, device: DeviceInfo) -> Module:
         for value in op.outputs:
             if not value.dtype.register:
                 raise GraphError(
-                    Problem("dtype-unsupported", f"{op.operator} gives {value.dtype}", rule=f"{device.name} computes in f32, i32, u32, bool", cure="a cast before it", node=op.origin[0] if op.origin else "")
+                    Problem(
+                        "dtype-unsupported",
+                        f"{op.operator} gives {value.dtype}",
+                        rule=f"{device.name} computes in f32, i32, u32, bool",
+                        cure="a cast before it",
+                        node=op.origin[0] if op.origin else "",
+                    )
                 )
             if value.element_count >= 2**31:
                 raise GraphError(
-                    Problem("too-large", f"{op.operator} gives {value.element_count} elements", rule="a tensor has fewer than 2^31 elements", node=op.origin[0] if op.origin else "")
+                    Problem(
+                        "too-large",
+                        f"{op.operator} gives {value.element_count} elements",
+                        rule="a tensor has fewer than 2^31 elements",
+                        node=op.origin[0] if op.origin else "",
+                    )
                 )
     for source in module.sources:
         if not source.value.dtype.register:
-            raise GraphError(Problem("dtype-unsupported", f"{source.name} is {source.value.dtype}", rule=f"{device.name} computes in f32, i32, u32, bool, and reads u8", node=source.name.split("/")[0]))
+            raise GraphError(
+                Problem(
+                    "dtype-unsupported",
+                    f"{source.name} is {source.value.dtype}",
+                    rule=f"{device.name} computes in f32, i32, u32, bool, and reads u8",
+                    node=source.name.split("/")[0],
+                )
+            )
     return module

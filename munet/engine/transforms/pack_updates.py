@@ -67,7 +67,9 @@ def _key(region: Region, states: Mapping[Value, Source]) -> tuple[Any, ...] | No
         for value in op.outputs:
             names[value] = ("op", len(body), value.rank > 0)
         params = () if op.operator == "expand" else tuple(op.params.items())
-        body.append((op.operator, op.sockets, params, tuple(names[v] for v in op.inputs), tuple(v.dtype.name for v in op.outputs)))
+        body.append(
+            (op.operator, op.sockets, params, tuple(names[v] for v in op.inputs), tuple(v.dtype.name for v in op.outputs))
+        )
     outputs = tuple((names[v], states[v].group if v in states else None) for v in region.outputs)
     if not shape or any(group is None for _, group in outputs):
         return None
@@ -84,8 +86,7 @@ def _runs(ops: Sequence[Op], states: Mapping[Value, Source], order: Mapping[str,
     runs: list[list[Op]] = []
     for op in ops:
         follows = bool(runs) and all(
-            order[states[b].name] == order[states[a].name] + 1
-            for a, b in zip(runs[-1][-1].outputs, op.outputs, strict=True)
+            order[states[b].name] == order[states[a].name] + 1 for a, b in zip(runs[-1][-1].outputs, op.outputs, strict=True)
         )
         placed = [v for v in op.inputs if v.shape == op.outputs[0].shape and v not in states]
         free = not any(v in taken for v in placed)
@@ -101,7 +102,15 @@ def _pack(run: Sequence[Op]) -> Op:
     inputs = tuple(dict.fromkeys(v for op in run for v in op.inputs))
     outputs = tuple(v for op in run for v in op.outputs)
     names = run[0].origin[:1]
-    return replace(run[0], operator="packed", inputs=inputs, outputs=outputs, params={"kind": "step"}, regions=tuple(op.regions[0] for op in run), origin=names)
+    return replace(
+        run[0],
+        operator="packed",
+        inputs=inputs,
+        outputs=outputs,
+        params={"kind": "step"},
+        regions=tuple(op.regions[0] for op in run),
+        origin=names,
+    )
 
 
 def packs_of(op: Op) -> list[tuple[Value, ...]]:

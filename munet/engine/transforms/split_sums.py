@@ -79,4 +79,3 @@ def _call(name: str, *args: Value, **params: object) -> Value:
     declared = find(name)
     assert isinstance(declared, Operator)
     return declared(*args, **params)
-
