@@ -140,6 +140,8 @@ def run(
     if folder and folder.has_checkpoint and not go_on:
         exists = Problem("run-exists", "the folder holds a run already", cure="--resume, or another folder", file=str(out_dir))
         raise ProjectError([exists])
+    if go_on and seed is not None:
+        raise usage("--seed cannot change a run that is resumed", "another folder")
     with Session.open(graph, device, seed=seed) as session:
         if folder and go_on:
             session.load(folder.checkpoint)

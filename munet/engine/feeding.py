@@ -7,6 +7,7 @@ every sample at most once, in an order drawn for it; samples beyond the last who
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -65,14 +66,33 @@ def in_order(first_row: int, steps: int, batch: int, count: int) -> Array:
     return (np.arange(first_row, first_row + steps * batch, dtype=np.int64) % count).astype(np.int32).reshape(steps, batch)
 
 
+class _Watched:
+    """A step context that notices whether its step is looked at."""
+
+    def __init__(self, step: int, live: dict[str, float]):
+        self._step, self.live = step, live
+        self.looked = False
+
+    @property
+    def step(self) -> int:
+        self.looked = True
+        return self._step
+
+
 def scalar_rows(scalars: Sequence[HostScalar], first_step: int, steps: int, live: dict[str, float]) -> Array:
-    """The table of host scalars, f32 [steps, columns]; worked out in double precision."""
+    """The table of host scalars, f32 [steps, columns]; worked out in double precision, once where the step does not matter."""
     rows = np.empty((steps, len(scalars)), np.float64)
-    for index in range(steps):
-        context = StepContext(first_step + index, live)
-        for column, scalar in enumerate(scalars):
-            try:
-                rows[index, column] = scalar.value(context)
-            except (ArithmeticError, ValueError) as error:
-                raise MunetError(f"step {context.step + 1}: the number {scalar.text} cannot be worked out: {error}") from None
+    later = [StepContext(step, live) for step in range(first_step + 1, first_step + steps)]
+    for column, scalar in enumerate(scalars):
+        first = _Watched(first_step, live)
+        rows[:, column] = _number(scalar, first)
+        if first.looked:
+            rows[1:, column] = [_number(scalar, context) for context in later]
     return rows.astype(np.float32)
+
+
+def _number(scalar: HostScalar, context: Any) -> float:
+    try:
+        return scalar.value(context)
+    except (ArithmeticError, ValueError) as error:
+        raise MunetError(f"step {context.step + 1}: the number {scalar.text} cannot be worked out: {error}") from None

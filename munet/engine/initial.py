@@ -20,9 +20,14 @@ RULES: dict[str, Draw] = {
     "normal": lambda rng, shape, args: rng.normal(args[0], args[1], shape),
 }
 
+# "stream_key" besides: the key pair of a random stream, u32 [2]
+
 
 def draw(state: Source, seed: int) -> Array:
     """The state's initial value as a host array of its dtype."""
     assert state.initial is not None
-    rng = np.random.Generator(np.random.PCG64(stream_key(seed, tuple(state.name.split("/")))))
+    path = tuple(state.name.split("/"))
+    if state.initial.kind == "stream_key":  # of the stream that belongs to the node, not to the state
+        return np.array(stream_key(seed, path[:-1]), np.uint32)
+    rng = np.random.Generator(np.random.PCG64(stream_key(seed, path)))
     return RULES[state.initial.kind](rng, state.value.shape, state.initial.args).astype(state.value.dtype.host)

@@ -161,6 +161,10 @@ FUNCTIONS |= {
     name: Function(f"mu_{name}", 2, _same, flops)
     for name, flops in {"max": 1, "min": 1, "pow": 28, "atan2": 20, "mod": 3, "fmod": 3, "floordiv": 2}.items()
 }
+FUNCTIONS |= {  # of key, key, step, element: a word, or numbers made of words, of a counter-based stream (random.glsl)
+    name: Function(f"mu_{name}", 4, _to(dtype), 60)
+    for name, dtype in {"random_bits": U32, "random_uniform": F32, "random_normal": F32}.items()
+}
 FUNCTIONS["clamp"] = Function("mu_clamp", 3, _same, 2)
 FUNCTIONS["f32"] = Function("float", 1, _to(F32), 0)
 FUNCTIONS["i32"] = Function("int", 1, _to(I32), 0)

@@ -1,14 +1,23 @@
-"""Activations: element-wise functions between layers."""
+"""Activations: element-wise functions between layers, and softmax. Meaning and defaults are PyTorch's."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 import numpy as np
 
-from munet.engine.ir.module import Value
+from munet.engine.builder import Builder
+from munet.engine.errors import ShapeError
+from munet.engine.ir.module import Initial, Value
 from munet.engine.kernels import Elementwise
-from munet.engine.operator import Array, Grads, Input, Output, Sample, operator
-from munet.nodes.arithmetic import greater, where
+from munet.engine.operator import Array, Choice, Grads, Input, Output, Param, Sample, layer, operator
+from munet.engine.shapes import normal_axes
+from munet.nodes.arithmetic import absolute, exp, greater, less, log, square, stop_gradient, where
+from munet.nodes.functions import erf, erf_of, unary
+from munet.nodes.reductions import max_, sum_
 from munet.nodes.samples import apart, normal
+from munet.nodes.shape_ops import reshape, slice_
 
 X, Y = {"x": Input("*any", "T:float")}, {"y": Output("*any")}
 TAILS = Sample({"x": [-90.0, -1.0, 0.5, 90.0]}, gradient=False)  # exp(90) is inf in f32; the result must not be NaN
@@ -103,3 +112,245 @@ def softplus(x: Array) -> Array:
 @softplus.gradient
 def softplus_gradient(g: Value, x: Value) -> Grads:
     return {"x": g * sigmoid(x)}
+
+
+CATEGORY = "Activations"
+FAR = [-90.0, -6.0, -1.0, 0.5, 6.0, 90.0]
+
+
+def _gelu_slope(x: Value, y: Value) -> Value:
+    return (erf(x * math.sqrt(0.5)) + 1.0) * 0.5 + x * exp(square(x) * -0.5) * (1 / math.sqrt(2 * math.pi))
+
+
+def _gelu_tanh(x: Array) -> Array:
+    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def _gelu_tanh_slope(x: Value, y: Value) -> Value:
+    t = tanh((x + x * square(x) * 0.044715) * math.sqrt(2 / math.pi))
+    inner = (square(x) * (3 * 0.044715) + 1.0) * math.sqrt(2 / math.pi)
+    return (t + 1.0) * 0.5 + x * 0.5 * (1.0 - square(t)) * inner
+
+
+def _mish_slope(x: Value, y: Value) -> Value:
+    t = tanh(softplus(x))
+    return t + x * sigmoid(x) * (1.0 - square(t))
+
+
+def _hard_swish_slope(x: Value, y: Value) -> Value:
+    return where(less(x, -3.0), 0.0, where(greater(x, 3.0), 1.0, x * (1 / 3) + 0.5))
+
+
+def _between(low: float, high: float, slope: float = 1.0) -> Callable[[Value, Value], Value]:
+    return lambda x, y: where(greater(x, low), where(less(x, high), slope, 0.0), 0.0)
+
+
+gelu = unary(
+    "gelu",
+    "0.5 * x * (1.0 + erf(x * 0.7071067811865476))",
+    lambda x: 0.5 * x * (1 + erf_of(x * math.sqrt(0.5)).astype(np.float64)),
+    "x times the share of a normal distribution below x: a smooth relu.",
+    _gelu_slope,
+    normal(7, 11),
+    FAR,
+    CATEGORY,
+)
+gelu_tanh = unary(
+    "gelu_tanh",
+    "0.5 * x * (1.0 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))",
+    _gelu_tanh,
+    "gelu by an approximation with tanh, within 0.0005 of it.",
+    _gelu_tanh_slope,
+    normal(7, 11),
+    FAR,
+    CATEGORY,
+)
+mish = unary(
+    "mish",
+    "x * tanh(softplus(x))",
+    lambda x: x * np.tanh(softplus.reference(x)),
+    "x · tanh(softplus(x)): smooth, unbounded above.",
+    _mish_slope,
+    normal(7, 11),
+    FAR,
+    CATEGORY,
+)
+softsign = unary(
+    "softsign",
+    "x / (1.0 + abs(x))",
+    lambda x: x / (1 + np.abs(x)),
+    "x / (1 + |x|): from -1 to 1, with long tails.",
+    lambda x, y: 1.0 / square(absolute(x) + 1.0),
+    apart(7, 11),
+    FAR,
+    CATEGORY,
+)
+log_sigmoid = unary(
+    "log_sigmoid",
+    "-softplus(-x)",
+    lambda x: -softplus.reference(-x),
+    "Logarithm of sigmoid(x); exact in both tails.",
+    lambda x, y: sigmoid(-x),
+    normal(7, 11),
+    FAR,
+    CATEGORY,
+)
+relu6 = unary(
+    "relu6",
+    "clamp(x, 0.0, 6.0)",
+    lambda x: np.minimum(np.maximum(x, 0), 6),
+    "relu held below 6.",
+    _between(0.0, 6.0),
+    apart(7, 31) / 2,
+    FAR,
+    CATEGORY,
+)
+hard_tanh = unary(
+    "hard_tanh",
+    "clamp(x, -1.0, 1.0)",
+    lambda x: np.minimum(np.maximum(x, -1), 1),
+    "x held between -1 and 1.",
+    _between(-1.0, 1.0),
+    apart(7, 11) + 0.013,
+    FAR,
+    CATEGORY,
+)
+hard_sigmoid = unary(
+    "hard_sigmoid",
+    "clamp(x + 3.0, 0.0, 6.0) / 6.0",
+    lambda x: np.minimum(np.maximum(x + 3, 0), 6) / 6,
+    "A straight line from 0 at -3 to 1 at 3.",
+    _between(-3.0, 3.0, 1 / 6),
+    apart(7, 11) + 0.013,
+    FAR,
+    CATEGORY,
+)
+hard_swish = unary(
+    "hard_swish",
+    "x * clamp(x + 3.0, 0.0, 6.0) / 6.0",
+    lambda x: x * np.minimum(np.maximum(x + 3, 0), 6) / 6,
+    "x · hard_sigmoid(x).",
+    _hard_swish_slope,
+    apart(7, 11) + 0.013,
+    FAR,
+    CATEGORY,
+)
+SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
+selu = unary(
+    "selu",
+    f"{SELU_SCALE} * (x if x > 0.0 else {SELU_ALPHA} * expm1(x))",
+    lambda x: SELU_SCALE * np.where(x > 0, x, SELU_ALPHA * np.expm1(x)),
+    "elu with the two constants that keep mean 0 and variance 1 (Klambauer et al. 2017).",
+    lambda x, y: where(greater(x, 0.0), SELU_SCALE, y + SELU_SCALE * SELU_ALPHA),
+    apart(7, 11),
+    FAR,
+    CATEGORY,
+)
+
+
+@operator(
+    "leaky_relu",
+    category=CATEGORY,
+    inputs=X,
+    outputs=Y,
+    params={"slope": Param(0.01, doc="below 0")},
+    kernel=Elementwise("x if x > 0.0 else slope * x"),
+    samples=[Sample({"x": apart(7, 11)}), Sample({"x": FAR}, {"slope": 0.3}, gradient=False)],
+)
+def leaky_relu(x: Array, slope: float) -> Array:
+    """x above 0, slope · x below."""
+    return np.where(x > 0, x, slope * x)
+
+
+@leaky_relu.gradient
+def leaky_relu_gradient(g: Value, x: Value, slope: float) -> Grads:
+    return {"x": where(greater(x, 0.0), g, g * slope)}
+
+
+@operator(
+    "elu",
+    category=CATEGORY,
+    inputs=X,
+    outputs=Y,
+    params={"alpha": Param(1.0, doc="minus the limit on the left")},
+    kernel=Elementwise("x if x > 0.0 else alpha * expm1(x)"),
+    samples=[Sample({"x": apart(7, 11)}), Sample({"x": FAR}, {"alpha": 0.7}, gradient=False)],
+)
+def elu(x: Array, alpha: float) -> Array:
+    """x above 0, alpha · (exp(x) - 1) below."""
+    return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
+
+
+@elu.gradient
+def elu_gradient(g: Value, x: Value, y: Value, alpha: float) -> Grads:
+    return {"x": where(greater(x, 0.0), g, g * (y + alpha))}
+
+
+@operator(
+    "celu",
+    category=CATEGORY,
+    inputs=X,
+    outputs=Y,
+    params={"alpha": Param(1.0, positive=True, doc="minus the limit on the left")},
+    kernel=Elementwise("x if x > 0.0 else alpha * expm1(x / alpha)"),
+    samples=[Sample({"x": apart(7, 11)}, {"alpha": 1.3}), Sample({"x": FAR}, {"alpha": 0.7}, gradient=False)],
+)
+def celu(x: Array, alpha: float) -> Array:
+    """x above 0, alpha · (exp(x / alpha) - 1) below: an elu without a kink."""
+    return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0) / alpha))
+
+
+@celu.gradient
+def celu_gradient(g: Value, x: Value, y: Value, alpha: float) -> Grads:
+    return {"x": where(greater(x, 0.0), g, g * (y / alpha + 1.0))}
+
+
+@layer(
+    "PReLU",
+    category=CATEGORY,
+    inputs={"x": Input("*any", "T:float")},
+    params={"slopes": Choice("one", "channels", doc="one for all, or one for each channel of x [n, c, ...]")},
+)
+def prelu(b: Builder, x: Value, slopes: str) -> Value:
+    """x above 0, a learned slope times x below; it starts as 0.25."""
+    if slopes == "channels" and x.rank < 2:
+        raise ShapeError(f"x has shape {list(x.shape)}", rule="with a slope for each channel x is [n, c, ...]", socket="x")
+    count = x.shape[1] if slopes == "channels" else 1
+    weight = b.parameter("weight", (count,), Initial("constant", (0.25,)))
+    if slopes == "channels":
+        weight = reshape(weight, shape=(count, *(1 for _ in x.shape[2:])))
+    return where(greater(x, 0.0), x, x * weight)
+
+
+@layer("GLU", category=CATEGORY, inputs={"x": Input("*any", "T:float")}, params={"axis": Param(-1)})
+def glu(b: Builder, x: Value, axis: int) -> Value:
+    """The first half of x along an axis, times sigmoid of the second half."""
+    (axis,) = normal_axes((axis,), x.rank, "axis")
+    half, odd = divmod(x.shape[axis], 2)
+    if odd:
+        raise ShapeError(f"x has shape {list(x.shape)}", rule="its size along the axis is even", socket="x")
+    return slice_(x, axis=axis, start=0, length=half) * sigmoid(slice_(x, axis=axis, start=half, length=half))
+
+
+def softmax(x: Value, axis: int = -1) -> Value:
+    """exp(x) over its sum along an axis; the largest is taken off first, so that nothing overflows."""
+    powers = exp(x - stop_gradient(max_(x, axes=(axis,), keepdims=True)))
+    return powers / sum_(powers, axes=(axis,), keepdims=True)
+
+
+def log_softmax(x: Value, axis: int = -1) -> Value:
+    """Logarithm of softmax along an axis; the largest is taken off first, so that nothing overflows."""
+    shifted = x - stop_gradient(max_(x, axes=(axis,), keepdims=True))
+    return shifted - log(sum_(exp(shifted), axes=(axis,), keepdims=True))
+
+
+@layer("softmax", category=CATEGORY, inputs={"x": Input("*any", "T:float")}, params={"axis": Param(-1)})
+def softmax_layer(b: Builder, x: Value, axis: int) -> Value:
+    """exp(x) over its sum along an axis: positive numbers that add up to 1."""
+    return softmax(x, axis)
+
+
+@layer("log_softmax", category=CATEGORY, inputs={"x": Input("*any", "T:float")}, params={"axis": Param(-1)})
+def log_softmax_layer(b: Builder, x: Value, axis: int) -> Value:
+    """Logarithm of softmax along an axis."""
+    return log_softmax(x, axis)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from munet.engine.dtypes import BY_NAME
+from munet.engine.dtypes import BOOL, BY_NAME
 from munet.engine.ir.module import Value
 from munet.engine.kernels import Elementwise, View
 from munet.engine.operator import Array, Choice, Grads, Input, Output, Sample, not_differentiable, operator
-from munet.engine.scalar import apply
+from munet.engine.scalar import apply, literal
 from munet.nodes.samples import apart, normal, positive, truths, whole
 
 ANY = {"x": Input("*any"), "y": Input("*any")}
@@ -280,6 +280,7 @@ def _comparison(name: str, sign_text: str, meaning: Any) -> Any:
 
 
 equal = _comparison("equal", "==", np.equal)
+not_equal = _comparison("not_equal", "!=", np.not_equal)
 less = _comparison("less", "<", np.less)
 less_equal = _comparison("less_equal", "<=", np.less_equal)
 greater = _comparison("greater", ">", np.greater)
@@ -310,6 +311,8 @@ def where_gradient(g: Value, test: Value) -> Grads:
 def _cast(site: Any, index: Any) -> Any:
     target = site.params["dtype"]
     loaded = site.load("x", index)
+    if target == "bool":
+        return loaded if loaded.dtype is BOOL else apply("!=", loaded, literal(0, loaded.dtype))
     return apply(target, loaded)
 
 
@@ -318,16 +321,17 @@ def _cast(site: Any, index: Any) -> Any:
     category="Comparison",
     inputs={"x": Input("*any", "T:any")},
     outputs={"y": Output("*any", lambda dtypes, params: BY_NAME[params["dtype"]])},
-    params={"dtype": Choice("f32", "i32", "u32")},
+    params={"dtype": Choice("f32", "i32", "u32", "bool")},
     kernel=View(_cast),
     samples=[
         Sample({"x": whole(7, 11, high=200).astype(np.uint8)}),
         Sample({"x": [-1.5, 2.5]}, {"dtype": "i32"}, gradient=False),
         Sample({"x": truths(9)}),
+        Sample({"x": [-0.5, 0.0, 3.0]}, {"dtype": "bool"}, gradient=False),
     ],
 )
 def cast(x: Array, dtype: str) -> Array:
-    """The same numbers as another dtype; fractions are cut off towards zero."""
+    """The same numbers as another dtype; fractions are cut off towards zero. As bool: what is not 0."""
     return x.astype(BY_NAME[dtype].host)
 
 

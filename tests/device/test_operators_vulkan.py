@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -106,7 +107,7 @@ def compare(found: Array, expected: Array, what: str) -> None:
 # -- shapes that samples do not have ---------------------------------------------------------------------------------------
 
 
-def on_device(executor: VulkanExecutor, operator: str, arrays: list[Array], times: int = 1, **params: object) -> list[Array]:
+def on_device(executor: VulkanExecutor, operator: str, arrays: list[Array], times: int = 1, **params: Any) -> list[Array]:
     """The operator's result, computed `times` times."""
     b = Builder(f"shape {operator}")
     with b.active():
@@ -151,7 +152,7 @@ EMPTY = np.zeros((0, 3), np.float32)
     ],
     ids=lambda given: given if isinstance(given, str) else "",
 )
-def test_empty_tensors(executor: VulkanExecutor, name: str, arrays: list[Array], params: dict[str, object], expected: Array):
+def test_empty_tensors(executor: VulkanExecutor, name: str, arrays: list[Array], params: dict[str, Any], expected: Array):
     (found,) = on_device(executor, name, arrays, **params)
     assert found.shape == expected.shape
     np.testing.assert_array_equal(found, expected)

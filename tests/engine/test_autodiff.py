@@ -38,9 +38,9 @@ def run(function: Callable[..., Value], *arrays: Array, order: int = 1, trained:
         b.outputs["y"] = y = function(*values)
         wrt = values[:trained]
         loss = sum_(y) if y.rank else y
-        for _ in range(order):
-            grads = gradients(b, loss, wrt)
-            loss = sum_(grads[0]) if grads[0].rank else grads[0]
+        grads = gradients(b, loss, wrt)
+        for _ in range(order - 1):
+            grads = gradients(b, sum_(grads[0]), wrt)
         b.outputs |= {f"g{i}": g for i, g in enumerate(grads)}
         module = verify(b.finish())
     outputs, _ = evaluate(module, sources)

@@ -11,8 +11,9 @@ import pytest
 import munet
 from munet.engine.errors import DeviceUnavailable, MunetError, ProjectError
 from munet.engine.events import Evaluated, Finished, Progress, Saved
-from munet.engine.feeding import ShuffledOrder, in_order
+from munet.engine.feeding import ShuffledOrder, in_order, scalar_rows
 from munet.engine.graph import Graph, Run
+from munet.engine.hostscalar import StepContext
 from munet.engine.runfolder import RunFolder
 from tests.engine.running import DEVICES, finish, spiral, xor
 
@@ -271,3 +272,11 @@ def test_a_seed_decides_everything():
 
     np.testing.assert_array_equal(weights(7), weights(7))
     assert not np.array_equal(weights(7), weights(8))
+
+
+def test_scalars_are_worked_out_for_every_step():
+    """Those that do not depend on the step are worked out once; the table is the same."""
+    with munet.Session.open(spiral(), "cpu") as session:
+        scalars = session._lowered.scalars
+        expected = [[s.value(StepContext(step, session.live)) for s in scalars] for step in range(5, 25)]
+        np.testing.assert_array_equal(scalar_rows(scalars, 5, 20, session.live), np.array(expected).astype(np.float32))

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from munet.engine import philox
 from munet.engine.dtypes import BOOL, DType
 from munet.engine.index import Index, Loaded, Quotient, Var, Within, var
 from munet.engine.ir.module import Op, Shape, Value
@@ -29,6 +30,12 @@ SIGNS: dict[str, Callable[..., Any]] = {
     "xor": np.logical_xor, "not": np.logical_not, "negate": np.negative, "&": np.bitwise_and, "|": np.bitwise_or,
     "^": np.bitwise_xor, "<<": np.left_shift, ">>": np.right_shift,
 }  # fmt: skip
+def _words(a: Array, b: Array, step: Array, element: Array) -> Array:
+    """All elements of a stream have one key and one step."""
+    key, steps = (int(a.flat[0]), int(b.flat[0])), int(step.flat[0])
+    return philox.random_words(key, steps, element) if element.size else np.zeros((0, 4), np.uint32)
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "sigmoid": lambda x: np.exp(-np.logaddexp(0, -x)),
@@ -36,6 +43,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "round": np.rint,
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
     "max": np.maximum, "min": np.minimum, "pow": np.power, "atan2": np.arctan2, "floordiv": np.floor_divide,
+    "erf": np.frompyfunc(math.erf, 1, 1),
+    "random_bits": lambda a, b, step, element: _words(a, b, step, element)[..., 0],
+    "random_uniform": lambda a, b, step, element: philox.to_uniform(_words(a, b, step, element)[..., 0]),
+    "random_normal": lambda a, b, step, element: philox.to_normal(_words(a, b, step, element)),
     "clamp": lambda x, low, high: np.minimum(np.maximum(x, low), high),
 }  # fmt: skip
 FOLDS: dict[str, Callable[..., Any]] = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}

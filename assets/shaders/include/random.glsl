@@ -34,4 +34,11 @@ float mu_normal(uvec2 bits) {
     return radius * (((quarter + 1) & 2) == 0 ? magnitude : -magnitude);
 }
 
+// What kernel expressions call: one number of one element.
+uint mu_random_bits(uint key0, uint key1, uint step, uint element) { return mu_random_words(uvec2(key0, key1), step, element).x; }
+float mu_random_uniform(uint key0, uint key1, uint step, uint element) { return mu_uniform(mu_random_bits(key0, key1, step, element)); }
+float mu_random_normal(uint key0, uint key1, uint step, uint element) {
+    return mu_normal(mu_random_words(uvec2(key0, key1), step, element).xy);
+}
+
 #endif

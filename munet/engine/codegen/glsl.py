@@ -101,7 +101,8 @@ def _assemble(
 ) -> str:
     lines = [
         "#version 450",
-        '#include "math.glsl"',
+        # random.glsl brings math.glsl with it
+        '#include "random.glsl"' if any("mu_random" in line for body in bodies for line in body) else '#include "math.glsl"',
         f"layout(local_size_x = {workgroup}, local_size_y = 1, local_size_z = 1) in;",
     ]
     for i, buffer in enumerate(buffers):

@@ -1,6 +1,7 @@
 """GLSL in, SPIR-V out, through a cache on disk that processes share.
 
-A shader is looked up by its source with all includes expanded, the compiler's name and version, and the target.
+A shader is looked up by its source with all includes expanded, the compiler's name and version, the target, and what is
+asked of the device's floats.
 Nothing but a miss loads the compiler. Errors name the file and line of the source or the include they are in.
 """
 
@@ -24,6 +25,15 @@ _SPIRV_MAGIC = (0x07230203).to_bytes(4, "little")
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"\s*(?://.*)?$')
 _SUMMARIES = ("compilation errors", "compilation terminated", "SPIR-V is not generated")
 _VERSION = re.compile(r"^\s*#\s*version\b")
+# Asked for where the device has the feature; (capability, execution mode), in the core of SPIR-V since 1.4. Without
+# them drivers may flush subnormals to zero and take x * 0 or x - x for 0 even if x is infinite or NaN.
+FLOAT_MODES = {
+    "subnormals_f32": (4464, 4459),  # DenormPreserve
+    "nonfinite_f32": (4466, 4461),  # SignedZeroInfNanPreserve
+}
+
+
+_Mode = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -47,22 +57,30 @@ counts = CompileCounts()
 _counts_lock = threading.Lock()
 
 
-def compile_glsl(source: str, name: str, *, api_version: ApiVersion = BASELINE_API) -> bytes:
-    """SPIR-V of a compute shader; `name` stands for it in errors. Raises ShaderError. Safe in several threads."""
-    return compile_shader(source, name, api_version=api_version).code
+def compile_glsl(
+    source: str, name: str, *, api_version: ApiVersion = BASELINE_API, features: frozenset[str] = frozenset()
+) -> bytes:
+    """SPIR-V of a compute shader; `name` stands for it in errors. Raises ShaderError. Safe in several threads.
+
+    `features` are the device's: those of FLOAT_MODES among them are asked for.
+    """
+    return compile_shader(source, name, api_version=api_version, features=features).code
 
 
-def compile_shader(source: str, name: str, *, api_version: ApiVersion = BASELINE_API) -> CompiledShader:
+def compile_shader(
+    source: str, name: str, *, api_version: ApiVersion = BASELINE_API, features: frozenset[str] = frozenset()
+) -> CompiledShader:
     """As `compile_glsl`, with what it took."""
     started = time.perf_counter()
     compiler = find_compiler()
     lines = tuple(_expand(source, name, set()))
-    path = _cache_path(lines, compiler.identity, api_version)
+    modes = tuple(mode for feature, mode in FLOAT_MODES.items() if feature in features)
+    path = _cache_path(lines, compiler.identity, api_version, modes)
     code = cachefile.read(path)
     found = code is not None
     if code is None:
         try:
-            code = compiler.compile(_with_places(lines), api_version)
+            code = compiler.compile(_complete(lines, modes), api_version)
         except CompileError as failure:
             raise ShaderError(_readable(str(failure), name)) from failure
         if code[:4] != _SPIRV_MAGIC:
@@ -105,17 +123,21 @@ def _include_path(relative: str, place: str) -> Path:
     raise ShaderError(f'{place}: #include "{relative}" is not in assets/shaders/include, which holds {there}')
 
 
-def _with_places(lines: tuple[_Line, ...]) -> str:
-    """The text for the compiler: `#line` wherever the place jumps, so that its messages name file and line."""
+def _complete(lines: tuple[_Line, ...], modes: tuple[_Mode, ...]) -> str:
+    """The text for the compiler: `#line` wherever the place jumps, so that its messages name file and line, and the modes."""
     version = next((index for index, line in enumerate(lines) if _VERSION.match(line.text)), -1)
     text = [line.text for line in lines[: version + 1]]
     text.append("#extension GL_GOOGLE_cpp_style_line_directive : require")
+    if modes:
+        text.append("#extension GL_EXT_spirv_intrinsics : require")
     file, following = None, 0
     for line in lines[version + 1 :]:
         if (line.file, line.number) != (file, following):
             text.append(f'#line {line.number} "{_quotable(line.title)}"')
         text.append(line.text)
         file, following = line.file, line.number + 1
+    # Modes stand last: the shader's own #extension lines must come before all declarations.
+    text += [f"spirv_execution_mode(capabilities = [{capability}], {mode}, 32);" for capability, mode in modes]
     return "\n".join(text) + "\n"
 
 
@@ -123,9 +145,9 @@ def _quotable(name: str) -> str:
     return name.replace("\\", "/").replace('"', "'").replace("\n", " ")
 
 
-def _cache_path(lines: tuple[_Line, ...], compiler: str, api_version: ApiVersion) -> Path:
+def _cache_path(lines: tuple[_Line, ...], compiler: str, api_version: ApiVersion, modes: tuple[_Mode, ...]) -> Path:
     # The shader's own name is left out: equal sources share one entry.
-    content = hashlib.sha256(f"{compiler}\nspirv1.{spirv_minor(api_version)}\n".encode())
+    content = hashlib.sha256(f"{compiler}\nspirv1.{spirv_minor(api_version)} {modes}\n".encode())
     for line in lines:
         content.update(f"{line.file}:{line.text}\n".encode())
     key = content.hexdigest()

@@ -166,7 +166,8 @@ class Fusion:
             if not isinstance(kernel_of(op), Elementwise) or op.output in outputs:
                 continue
             readers = self.users.get(op.output, [])
-            if (op.output in results or readers) and all(reader in found for reader in readers):
+            same_shape = all(reader in found and reader.output.shape == op.output.shape for reader in readers)
+            if (op.output in results or readers) and same_shape:
                 found.add(op)
         return found
 

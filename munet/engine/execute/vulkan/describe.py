@@ -45,7 +45,11 @@ FEATURES: dict[str, tuple[str, str]] = {  # our name: (struct, field)
     "cooperative_matrix": (_COOPERATIVE, "cooperativeMatrix"),
     "atomic_float_add": (_ATOMIC_FLOAT, "shaderBufferFloat32AtomicAdd"),
 }
-
+# Properties, so there is nothing to switch on: shaders may ask for them.
+FLOAT_CONTROLS = {
+    "subnormals_f32": "shaderDenormPreserveFloat32",
+    "nonfinite_f32": "shaderSignedZeroInfNanPreserveFloat32",
+}
 
 Version = tuple[int, int, int]
 
@@ -68,7 +72,7 @@ def describe(instance: Instance, physical: Any, index: int = -1) -> DeviceInfo:
     limits = properties.limits
     extensions = device_extensions(instance, physical)
     api_version = _version(properties.apiVersion)
-    features = _features(instance, physical, api_version, extensions)
+    features = _features(instance, physical, api_version, extensions) | _float_controls(version12)
     family = queue_family(instance, physical)
     driver = " ".join(part for part in (text(version12.driverName), text(version12.driverInfo)) if part)
     memory, budget = _memory(instance, physical, _BUDGET in extensions)
@@ -120,7 +124,7 @@ def feature_chain(api_version: Version, extensions: frozenset[str], enabled: fro
         if chain:
             list(chain.values())[-1].pNext = made
         chain[type_name] = made
-    for name in enabled:
+    for name in enabled & FEATURES.keys():
         owner, field = FEATURES[name]
         setattr(_fields(chain[owner], owner), field, 1)
     return chain
@@ -158,6 +162,14 @@ def _features(instance: Instance, physical: Any, api_version: Version, extension
     instance.functions.vkGetPhysicalDeviceFeatures2(physical, chain[_CORE])
     known = ((name, _fields(chain[owner], owner), field) for name, (owner, field) in FEATURES.items() if owner in chain)
     present = {name for name, made, field in known if getattr(made, field)}
+    return frozenset(present - settings.current().disabled)
+
+
+def _float_controls(version12: Any) -> frozenset[str]:
+    present = {name for name, field in FLOAT_CONTROLS.items() if getattr(version12, field)}
+    # Where the widths depend on each other, 16- and 64-bit floats would need the same mode: such a device goes without.
+    if version12.denormBehaviorIndependence == vk.VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE:
+        present.discard("subnormals_f32")
     return frozenset(present - settings.current().disabled)
 
 

@@ -90,7 +90,8 @@ class Pipelines:
         self._layouts.clear()
 
     def _build(self, kernel: Kernel) -> None:
-        shader = compile_shader(kernel.glsl, kernel.name, api_version=self._device.info.api_version)
+        info = self._device.info
+        shader = compile_shader(kernel.glsl, kernel.name, api_version=info.api_version, features=info.features)
         pipeline = self._create(kernel, shader.code)
         with self._lock:
             self._made[_key(kernel)] = pipeline
