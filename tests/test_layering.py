@@ -22,10 +22,10 @@ ORDER = """
     index scalar kernels operator coordinates ir/verify ir/evaluate
     hostscalar philox builder initial
     files strict_json project_model project
-    autodiff structure lower validate
+    autodiff structure optimising lower validate
     transforms/ codegen/ passlist program plan/ emit compile
     execute/
-    events feeding pacing checkpoint runfolder evaluation session
+    events feeding pacing checkpoint runfolder evaluation diagnose session
     compare dump inspect kernel_check
 """.split()
 

@@ -51,8 +51,17 @@ def depends(b: Builder, loss: Value, wrt: Sequence[Value]) -> bool:
     return loss in _depend_on(b.ops, wrt)
 
 
+def values_behind(b: Builder, value: Value) -> set[Value]:
+    """All values that `value` is computed from."""
+    reached = {value}
+    for op in reversed(b.ops):
+        if any(output in reached for output in op.outputs):
+            reached.update(op.inputs)
+    return reached
+
+
 def _depend_on(ops: Sequence[Op], wrt: Sequence[Value]) -> set[Value]:
-    """All floats that depend on one of `wrt`, these included. Whole numbers and truth values have no derivative: there it ends."""
+    """All floats that depend on one of `wrt`, these included; whole numbers and truth values have no derivative."""
     reached = set(wrt)
     for op in ops:
         if any(value in reached for value in op.inputs):

@@ -16,6 +16,8 @@ from munet.engine.hostscalar import HostScalar
 from munet.engine.ir.module import BUILDER, Initial, Module, Op, Origin, Shape, Source, Value
 from munet.engine.operator import Operator, find
 
+STAMP, FAILED = "_stamp", "_failed"  # columns of the metric ring that the session looks at; see `_hold_states`
+STAMP_RANGE = 1 << 20  # step numbers modulo this are exact in f32
 FEED_ROWS = 1024  # rings hold at most so many steps ahead; a power of two, so that the modulo is a mask
 
 
@@ -30,6 +32,7 @@ class Builder:
         self.scalars: dict[str, tuple[int, HostScalar]] = {}  # by text: column and value
         self.outputs: dict[str, Value] = {}
         self.recorded: dict[str, Value] = {}
+        self.watched: dict[Value, None] = {}
         self._origin: Origin = ()
         self._constants: dict[tuple[float | int | bool, str], Value] = {}
         self._step: Value | None = None
@@ -176,20 +179,45 @@ class Builder:
         """Put a rank-0 f32 value into the metric ring under `name`."""
         self.recorded[name] = value
 
+    def watch(self, value: Value) -> None:
+        """Should the value ever not be finite, no state changes in that step or after it, until the host has looked."""
+        self.watched[value] = None
+
+    def _hold_states(self, now: Value) -> None:
+        """Every state keeps its old value while the flag is up. The ring tells the host: by a stamp, whether a step wrote its
+        row at all, and by the flag, whether that step failed."""
+        flag = self.state(f"{self.name}/failed", (), initial=Initial("zeros"), group="control", dtype=I32)
+        raised = self._op("watch", {"flag": [flag], "values": list(self.watched)})
+        failed = raised > 0
+        for name, source in self.sources.items():
+            if source.result is not None:
+                with self.at_origin(tuple(name.split("/"))[:1]):
+                    held = self._op("where", {"test": [failed], "x": [source.value], "y": [source.result]})
+                self.sources[name] = replace(source, result=held)
+        self.set_result(flag, raised)
+        self.record(STAMP, self._op("cast", {"x": [self._op("mod", {"x": [now], "y": [STAMP_RANGE]}) + 1]}, {"dtype": "f32"}))
+        self.record(FAILED, self._op("cast", {"x": [raised]}, {"dtype": "f32"}))
+
     # -- the end -----------------------------------------------------------------------------------------------------
+
+    def _end_step(self) -> None:
+        if not self.recorded and not self.watched:
+            if self._step is not None:
+                self.set_result(self._step, self._step + 1)
+            return
+        # The ring is written last; if it read the counter itself, that could only advance in one more pass behind.
+        now = self._op("set_aside", {"x": [self.step]})
+        self.set_result(self.step, self.step + 1)
+        if self.watched:
+            self._hold_states(now)
+        shape = (FEED_ROWS, len(self.recorded))
+        ring = self.state(f"{self.name}/records", shape, initial=Initial("zeros"), group="records")
+        self.set_result(ring, self._op("write_row", {"ring": [ring], "step": [now], "values": list(self.recorded.values())}))
 
     def finish(self) -> Module:
         """The module: with the metric ring written and the step counter advanced. Expects to be active."""
-        if self.recorded:
-            with self.at_origin(()):
-                ring = self.state(
-                    f"{self.name}/records", (FEED_ROWS, len(self.recorded)), initial=Initial("zeros"), group="records"
-                )
-                written = self._op("write_row", {"ring": [ring], "step": [self.step], "values": list(self.recorded.values())})
-                self.set_result(ring, written)
-        if self._step is not None:
-            with self.at_origin(()):
-                self.set_result(self._step, self._step + 1)
+        with self.at_origin(()):
+            self._end_step()
         ops = self.ops
         if self._scalar_row is not None:
             feed, row = Value((FEED_ROWS, len(self.scalars)), F32, "scalars"), Value((len(self.scalars),), F32, "scalars")

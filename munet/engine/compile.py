@@ -32,19 +32,20 @@ def compile_program(
     """The program of one step of `module` on `device`.
 
     states  where states lie that an earlier program of the session placed, by name
-    off     names of transforms to leave out; "alias" lets no values share bytes, "join" no ops share a pass
+    off     names of transforms to leave out; "alias" lets no values share bytes, "join" no ops share a pass, "assets"
+            uses generated kernels alone
     check   verify the module between transforms
     Raises GraphError when the device cannot hold or compute something, naming the node.
     """
     transformed = transform(module, device, off=off, check=check)
     schedule = order_levels(transformed)
     plan = plan_buffers(schedule, device, states=states, alias="alias" not in off)
-    return emit_program(schedule, plan, device, join="join" not in off)
+    return emit_program(schedule, plan, device, join="join" not in off, assets="assets" not in off)
 
 
 def transform(module: Module, device: DeviceInfo, *, off: Collection[str] = (), check: bool = False) -> Module:
     """The module after all transforms."""
-    for step in chosen([name for name in off if name not in ("alias", "join")]):
+    for step in chosen([name for name in off if name not in ("alias", "join", "assets")]):
         module = step(module, device)
         if check:
             verify(module)

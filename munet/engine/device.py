@@ -26,6 +26,7 @@ class DeviceInfo:
     max_workgroup_count: tuple[int, int, int] = (65535, 65535, 65535)
     shared_bytes: int = 16384
     push_bytes: int = 128
+    loop_limit: int = 0  # turns of all loops of an invocation after which the driver silently stops it; 0 = none
     subgroup_size: int = 1
     subgroup_ops: tuple[str, ...] = ()  # e.g. ("basic", "arithmetic")
     timestamp_period_ns: float = 0.0  # 0 = no timestamps

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from munet.engine.builder import FEED_ROWS
+from munet.engine.codegen.contraction_asset import ASSET, plan_contraction, write_variant
 from munet.engine.codegen.form import Form, flattened, form_of, is_packed
-from munet.engine.codegen.glsl import Buffer, write_shader
+from munet.engine.codegen.glsl import Buffer, flops_of, write_shader
 from munet.engine.codegen.parts import Part, plan_part
+from munet.engine.codegen.shader_asset import Choice
 from munet.engine.device import DeviceInfo
+from munet.engine.errors import GraphError
 from munet.engine.ir.module import Module, Op, Origin, Value
 from munet.engine.passlist import Binding, ComputePass, Kernel, PassList, Placement
 from munet.engine.plan.buffers import Plan, dead_ranges
-from munet.engine.plan.levels import Schedule
+from munet.engine.plan.levels import Schedule, is_watch
 from munet.engine.program import Feed, Program, Records
 from munet.engine.transforms.pack_updates import packs_of
 
@@ -25,24 +28,32 @@ MAX_BINDINGS = 24
 
 @dataclass(frozen=True)
 class Unit:
-    """An op ready to be emitted: its part of a shader and where its values lie."""
+    """An op ready to be emitted: its part of a shader and where its values lie. `choice` is the asset variant that computes it
+    in a pass of its own, None for a generated kernel; `reason` says why."""
 
     op: Op
     part: Part
     places: Mapping[Value, Placement]
+    choice: Choice | None = None
+    reason: str = ""
 
 
-def emit_program(schedule: Schedule, plan: Plan, device: DeviceInfo, *, join: bool = True) -> Program:
-    """`join` lets ops of one level share a pass."""
+def emit_program(
+    schedule: Schedule, plan: Plan, device: DeviceInfo, *, join: bool = True, assets: bool = True
+) -> Program:
+    """`join` lets ops of one level share a pass, `assets` lets shader assets stand in for generated kernels."""
     module = schedule.module
+    watches = [op for op in module.ops if is_watch(op)]
     levels: dict[int, list[Unit]] = {}
     for op in module.ops:
-        levels.setdefault(schedule.level[op], []).append(_unit(op, plan.placements, device))
+        if op not in watches:
+            levels.setdefault(schedule.level[op], []).append(_unit(op, plan.placements, device, watches, assets))
     passes = [
         _emit_pass(units, level, device)
         for level, waiting in sorted(levels.items())
         for units in (_joined(waiting, device) if join else [[unit] for unit in waiting])
     ]
+    passes = _with_riders(passes, watches, schedule)
     dead = dead_ranges(schedule, plan, [(p.level, [v for op in p.ops for v in op.outputs]) for p in passes])
     return Program(
         module.name,
@@ -57,26 +68,47 @@ def emit_program(schedule: Schedule, plan: Plan, device: DeviceInfo, *, join: bo
     )
 
 
-def _unit(op: Op, placements: Mapping[Value, Placement], device: DeviceInfo) -> Unit:
+def _with_riders(passes: Sequence[ComputePass], watches: Sequence[Op], schedule: Schedule) -> list[ComputePass]:
+    """Each watch with the last pass of its level: by then all that it reads has been made."""
+    riders: dict[int, list[Op]] = {}
+    for watch in watches:
+        last = max(i for i, p in enumerate(passes) if p.level <= schedule.level[watch])
+        riders.setdefault(last, []).append(watch)
+    return [replace(p, riders=tuple(riders[i])) if i in riders else p for i, p in enumerate(passes)]
+
+
+def _unit(op: Op, placements: Mapping[Value, Placement], device: DeviceInfo, watches: Sequence[Op], assets: bool) -> Unit:
     if is_packed(op):
         form, places = _packed_form(op, placements)
     else:
         form = form_of(op)
         places = {value: placements[value] for value in (*form.inputs, *form.outputs)}
-    return Unit(op, plan_part(form, device), places)
+    choice, reason = plan_contraction(form, device) if assets and form.kind == "contraction" else (None, "")
+    try:
+        part = plan_part(form, device)
+    except GraphError as error:
+        raise GraphError(error.problem.at(node=op.origin[0] if op.origin else "")) from None
+    for watch in watches:
+        watched = frozenset(v for v in form.outputs if v in watch.inputs)
+        if watched:
+            part = replace(part, watched=watched, flag=watch.output)
+            places[watch.output] = placements[watch.output]
+    return Unit(op, part, places, choice, reason)
 
 
 def _joined(units: Sequence[Unit], device: DeviceInfo) -> list[list[Unit]]:
     """Ops of one level shared out over few passes: small ones ride along with others."""
+    alone = [[unit] for unit in units if unit.choice is not None]
     bins: list[list[Unit]] = []
-    for unit in sorted(units, key=lambda u: -u.part.groups(u.part.workgroup)):
+    generated = [unit for unit in units if unit.choice is None]
+    for unit in sorted(generated, key=lambda u: -u.part.groups(u.part.workgroup)):
         for chosen in bins:
             if _fits(unit, chosen, device):
                 chosen.append(unit)
                 break
         else:
             bins.append([unit])
-    return bins
+    return alone + bins
 
 
 def _fits(unit: Unit, others: Sequence[Unit], device: DeviceInfo) -> bool:
@@ -87,20 +119,35 @@ def _fits(unit: Unit, others: Sequence[Unit], device: DeviceInfo) -> bool:
 
 def _emit_pass(units: Sequence[Unit], level: int, device: DeviceInfo) -> ComputePass:
     bindings, buffers = _bind(units)
-    shader = write_shader([unit.part for unit in units], buffers, device)
-    kinds = "+".join(dict.fromkeys(unit.part.form.kind for unit in units))
-    kernel = Kernel(kinds, shader.glsl, len(buffers), reason=f"generated: {'; '.join(_reason(u.part) for u in units)}")
+    choice = units[0].choice
+    if choice is not None:
+        kernel, grid, flops = _asset_kernel(units[0], choice, buffers), choice.grid, flops_of(units[0].part.form)
+    else:
+        shader = write_shader([unit.part for unit in units], buffers, device)
+        kinds = "+".join(dict.fromkeys(unit.part.form.kind for unit in units))
+        kernel = Kernel(kinds, shader.glsl, len(buffers), reason=f"generated: {'; '.join(map(_reason, units))}")
+        grid, flops = shader.grid, shader.flops
     ops = tuple(unit.op for unit in units)
     origins = tuple(dict.fromkeys(origin for op in ops for origin in _origins(op)))
-    return ComputePass(
-        " | ".join(map(_name, ops)), ops, kernel, bindings, shader.grid, level, flops=shader.flops, origins=origins
+    return ComputePass(" | ".join(map(_name, ops)), ops, kernel, bindings, grid, level, flops=flops, origins=origins)
+
+
+def _asset_kernel(unit: Unit, choice: Choice, buffers: Sequence[Buffer]) -> Kernel:
+    return Kernel(
+        f"{ASSET}/{choice.variant.name}",
+        write_variant(unit.part.form, choice, buffers),
+        len(buffers),
+        constants=choice.variant.specialization(choice.configuration),
+        variant=choice.variant.name,
+        reason=unit.reason,
     )
 
 
-def _reason(part: Part) -> str:
+def _reason(unit: Unit) -> str:
+    part = unit.part
     lanes = f", {part.lanes} lanes" if part.lanes > 1 else ""
     block = f", block {'x'.join(str(count) for _, count in part.block)}" if part.block else ""
-    return f"{part.form.kind}{lanes}{block}"
+    return f"{part.form.kind}{lanes}{block}{f', {unit.reason}' if unit.reason else ''}"
 
 
 def _packed_form(op: Op, placements: Mapping[Value, Placement]) -> tuple[Form, dict[Value, Placement]]:
@@ -135,6 +182,10 @@ def _bind(units: Sequence[Unit]) -> tuple[tuple[Binding, ...], list[Buffer]]:
                 writable.add(key)
             elif not (form.kind == "update" and value is form.ops[-1].inputs[0]):
                 readable.add(key)
+        if unit.part.flag is not None:
+            key = (unit.places[unit.part.flag], unit.part.flag.dtype.name)
+            values.setdefault(key, {})[unit.part.flag] = None
+            writable.add(key)
     bindings, buffers = [], []
     for key, held in values.items():
         access = "read_write" if key in readable and key in writable else "read" if key in readable else "write"

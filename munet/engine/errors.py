@@ -82,6 +82,25 @@ class ShaderError(MunetError):
     """GLSL did not compile or does not fit its operator; the text names file and line."""
 
 
+class NonFiniteError(MunetError):
+    """Training met an infinite number or NaN. The states are those before `step` (counted from 1); nothing was lost.
+
+    `node` and `operator` name what gave it first, both "" if that could not be found again.
+    """
+
+    def __init__(self, step: int, found: str, *, node: str = "", operator: str = ""):
+        self.step, self.node, self.operator = step, node, operator
+        self.problem = Problem(
+            "not-finite",
+            f"step {step}: {found}",
+            rule="all numbers of a training step are finite",
+            cure="a lower learning rate, clip_norm on the optimiser, or an input the operator is defined for; "
+            f"the parameters are those after step {step - 1}",
+            node=node,
+        )
+        super().__init__(str(self.problem))
+
+
 class CheckpointError(MunetError):
     """A checkpoint cannot be read or does not fit; nothing was changed."""
 

@@ -415,6 +415,13 @@ class Update(KernelKind):
         return self.rule(site, index)
 
 
+@dataclass(frozen=True)
+class Watch(KernelKind):
+    """Sets a flag when an input is not finite. It has no pass of its own: whoever makes a watched value looks at it too."""
+
+    kind: ClassVar[str] = "watch"
+
+
 def at_position(site: Site, socket: str, position: Index) -> Expr:
     """The element of `socket` at a row-major position."""
     return site.load(socket, unflatten(position, site.shape(socket)))

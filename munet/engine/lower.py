@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from munet.engine import hostscalar
-from munet.engine.autodiff import depends, gradients
+from munet.engine.autodiff import depends, gradients, values_behind
 from munet.engine.builder import Builder
 from munet.engine.dtypes import F32, I32, of_array
 from munet.engine.errors import GraphError, MunetError, Problem, ProjectError
@@ -19,6 +19,7 @@ from munet.engine.graph import Graph, Node
 from munet.engine.hostscalar import HostScalar
 from munet.engine.ir.module import Initial, Module, Source, Value
 from munet.engine.operator import REGISTRY, DataSource, Declaration, Layer, Operator, Optimiser, Schedule
+from munet.engine.optimising import average, clipped
 from munet.engine.structure import examine
 
 MODES = ("train", "evaluate")
@@ -153,11 +154,16 @@ class Lowering:
         return values
 
     def _keep(self, node: Node, declared: Declaration, result: Any) -> None:
+        """File the results by socket. A dict may leave out outputs that the node does not have with its parameters."""
         results = (
             result
             if isinstance(result, dict)
             else dict(zip(declared.outputs, result if isinstance(result, tuple) else (result,), strict=True))
         )
+        for edge in self.graph.edges:
+            if edge.source == node.id and edge.source_socket not in results:
+                found = f'a wire leads from {edge.source_socket} to "{edge.target}", but there are only {", ".join(results)}'
+                raise GraphError(Problem("unknown-socket", found, cure="remove the wire, or change the node's parameters"))
         for socket, value in results.items():
             self.results[node.id, socket] = value
             if declared.role in ("loss", "metric") and value.shape == () and value.dtype is F32:
@@ -209,9 +215,8 @@ class Lowering:
             self._values(declared, {"rate": [rate]})
         numbers = Scalars(node.id, declared, params, rate)
         self.live |= {f"{node.id}.{name}": float(params[name]) for name, param in declared.params.items() if param.live}
-        parameters = {
-            source.name: source for source in b.sources.values() if source.role == "state" and source.group == "parameter"
-        }
+        reached = values_behind(b, loss)
+        parameters = {s.name: s for s in b.sources.values() if s.role == "state" and s.group == "parameter"}
         wrt = [source.value for source in parameters.values()]
         if not depends(b, loss, wrt):
             raise GraphError(
@@ -223,7 +228,12 @@ class Lowering:
                     socket="loss",
                 )
             )
-        grads = gradients(b, loss, wrt)
+        # What does not lead to this loss is left as it is, for another optimiser or for good.
+        parameters = {name: s for name, s in parameters.items() if s.value in reached}
+        grads = gradients(b, loss, [source.value for source in parameters.values()])
+        for value in (loss, *grads):
+            b.watch(value)
+        grads = clipped(b, grads, numbers)
         for (name, source), g in zip(parameters.items(), grads, strict=True):
             if name in self.optimised:
                 raise GraphError(
@@ -240,6 +250,8 @@ class Lowering:
                 updated = declared.function(source.value, g, slots, numbers)
                 slots.store()
                 b.set_result(source.value, updated)
+                if numbers.used("ema"):
+                    average(b, source.value, updated, numbers.ema)
 
 
 class Slots:

@@ -455,6 +455,13 @@ def source(
     return declare
 
 
+SHARED_PARAMS = {  # of all optimisers; see engine/optimising.py. What is 0 at first is off and costs nothing
+    "clip_norm": Live(0.0, min=0.0, doc="the gradients' norm, all together, is held below; 0 = off"),
+    "clip_value": Live(0.0, min=0.0, doc="each element of a gradient is held within; 0 = off"),
+    "ema": Live(0.0, min=0.0, max=0.999999, doc="decay of an average of the parameters, e.g. 0.999; 0 = off"),
+}
+
+
 def optimiser(
     name: str, *, params: Mapping[str, Param], slots: Sequence[str] = (), version: int = 1
 ) -> Callable[[Callable[..., Any]], Optimiser]:
@@ -466,7 +473,7 @@ def optimiser(
             "rate": Input("", optional=True, doc="a schedule for lr"),
         }
         declared = Optimiser(
-            name, "Optimisers", inputs, dict(params), _doc(function), function, "", version, {}, slots=tuple(slots)
+            name, "Optimisers", inputs, {**params, **SHARED_PARAMS}, _doc(function), function, "", version, {}, slots=tuple(slots)
         )
         _check_signature(declared, ["w", "g", "s", "p"])
         return _register(declared)

@@ -60,6 +60,7 @@ class ComputePass:
     push: bytes = b""
     flops: int = 0
     origins: tuple[Origin, ...] = ()
+    riders: tuple[Op, ...] = ()  # ops done on the way, after `ops`, by the passes of this level that make what they read
 
     @property
     def bytes_read(self) -> int:

@@ -12,16 +12,26 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
+from munet.engine.builder import FAILED, STAMP, STAMP_RANGE
 from munet.engine.checkpoint import Header, check_states, hash_of, read_checkpoint, write_checkpoint
 from munet.engine.compile import compile_program
-from munet.engine.errors import CheckpointError, MunetError, Problem, ProjectError, ShapeError
+from munet.engine.diagnose import find_culprit
+from munet.engine.errors import (
+    CheckpointError,
+    MunetError,
+    NonFiniteError,
+    OutOfDeviceMemory,
+    Problem,
+    ProjectError,
+    ShapeError,
+)
 from munet.engine.evaluation import Evaluation, ring_capacity, write_data
 from munet.engine.events import Evaluated, Event, Finished, Progress, Saved
 from munet.engine.execute.base import Array, Executor, Ticket
@@ -344,9 +354,40 @@ class Session:
             self.totals.gpu_ms += gpu_ms
             self.totals.timed_steps += ticket.steps
         names = self.program.records.names if self.program.records else ()
+        shown = [i for i, name in enumerate(names) if not name.startswith("_")]
+        failed = self._failed_step(ticket, rows, names)
+        if failed is not None:
+            raise self._stopped_at(failed)
+        names, rows = tuple(names[i] for i in shown), rows[:, shown]
         self.metrics = {name: float(value) for name, value in zip(names, rows[-1], strict=True)}
         since, before = self._arrivals[0]
         return Progress(done, dict(self.metrics), rows, names, (done - before) / max(now - since, 1e-9))
+
+    def _failed_step(self, ticket: Ticket, rows: Array, names: Sequence[str]) -> int | None:
+        """The step (from 0) of a submit at which the states began to stand still, None if all went well."""
+        if FAILED not in names:
+            return None
+        failed, stamps = rows[:, names.index(FAILED)] != 0, rows[:, names.index(STAMP)]
+        expected = (ticket.first_step + np.arange(ticket.steps)) % STAMP_RANGE + 1
+        wrong = failed | (stamps != expected)
+        return ticket.first_step + int(np.argmax(wrong)) if wrong.any() else None
+
+    def _stopped_at(self, step: int) -> NonFiniteError:
+        """Bring the session to the state before the failed step, and say what made it fail."""
+        for ticket in self._flights:
+            self.executor.wait(ticket)
+        self._flights.clear()
+        self.step_count = step
+        flag = self.program.state_placement(f"{self.program.name}/failed")
+        try:
+            culprit = find_culprit(self.executor, self._lowered.module, self.program, step, self.feeds(step, 1))
+        except OutOfDeviceMemory as error:
+            return NonFiniteError(step + 1, f"a number is not finite; which one cannot be found, as a replay does not fit ({error})")
+        finally:
+            self.executor.write(flag.buffer, np.zeros(1, np.int32), offset_bytes=flag.offset_bytes)
+        if culprit is None:
+            return NonFiniteError(step + 1, "a number is not finite, but none is when the step is replayed op by op")
+        return NonFiniteError(step + 1, culprit.text, node=culprit.node, operator=culprit.op.operator)
 
     def _evaluated(self, folder: RunFolder | None) -> Iterator[Event]:
         metrics = self.evaluate()

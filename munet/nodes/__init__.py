@@ -3,6 +3,7 @@
 from munet.nodes import (  # noqa: F401  # imported for what they declare
     activations,
     arithmetic,
+    attention,
     convolution,
     functions,
     indexing,
@@ -16,7 +17,9 @@ from munet.nodes import (  # noqa: F401  # imported for what they declare
     plumbing,
     pooling,
     random,
+    rearranging,
     reductions,
+    resizing,
     schedules,
     shape_ops,
     sources,

@@ -148,7 +148,7 @@ def _between(low: float, high: float, slope: float = 1.0) -> Callable[[Value, Va
 gelu = unary(
     "gelu",
     "0.5 * x * (1.0 + erf(x * 0.7071067811865476))",
-    lambda x: 0.5 * x * (1 + erf_of(x * math.sqrt(0.5)).astype(np.float64)),
+    lambda x: 0.5 * x * (1 + erf_of(x * math.sqrt(0.5))),
     "x times the share of a normal distribution below x: a smooth relu.",
     _gelu_slope,
     normal(7, 11),

@@ -192,3 +192,39 @@ def conv2d(
         dilation=dilation,
     )
     return reshape(y, shape=(x.shape[0], k, *y.shape[3:]))
+
+
+def conv_transpose2d(
+    x: Value,
+    weight: Value,
+    *,
+    stride: Pair = (1, 1),
+    padding: Pair = (0, 0),
+    output_padding: Pair = (0, 0),
+    dilation: Pair = (1, 1),
+    groups: int = 1,
+) -> Value:
+    """The transpose of a convolution that has these parameters: x [n, c, h, w] with weight [c, k / groups, r, s]."""
+    n, c, h, w = x.shape
+    _, k, r, s = weight.shape
+    for extra, step, gap in zip(output_padding, stride, dilation, strict=True):
+        if extra >= max(step, gap):
+            raise ShapeError(
+                f"output_padding is {list(output_padding)}", rule="it is smaller than the stride or the dilation", socket="output_padding"
+            )
+    taps = ((h, r), (w, s))
+    size = tuple(
+        (count - 1) * stride[i] - 2 * padding[i] + dilation[i] * (kernel - 1) + output_padding[i] + 1
+        for i, (count, kernel) in enumerate(taps)
+    )
+    if min(size) < 1:
+        raise ShapeError(f"the result would have {size[0]} x {size[1]} pixels", rule="it has at least one", cure="less padding", socket="padding")
+    y = convolution_input(
+        grouped(x, groups),
+        reshape(weight, shape=(groups, c // groups, k, r, s)),
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        size=size,
+    )
+    return reshape(y, shape=(n, groups * k, *size))

@@ -17,7 +17,11 @@ from munet.nodes.samples import apart, normal, positive, whole
 CATEGORY = "Functions"
 FLOATS = {"x": Input("*any", "T:float"), "y": Input("*any", "T:float")}
 NUMBERS = {"x": Input("*any"), "y": Input("*any")}
-erf_of = np.frompyfunc(math.erf, 1, 1)
+_erf = np.frompyfunc(math.erf, 1, 1)
+
+
+def erf_of(x: Array) -> Array:
+    return np.asarray(_erf(x), np.float64)
 
 
 def unary(
@@ -87,7 +91,7 @@ cosh = unary("cosh", "cosh(x)", np.cosh, "Hyperbolic cosine.", lambda x, y: sinh
 erf = unary(
     "erf",
     "erf(x)",
-    lambda x: erf_of(x).astype(np.float64),
+    erf_of,
     "Error function: the share of a normal distribution of deviation 1/√2 within ±x.",
     lambda x, y: exp(-(x * x)) * (2 / math.sqrt(math.pi)),
     normal(7, 11),

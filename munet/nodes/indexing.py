@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
-from munet.engine.index import Index, fresh
-from munet.engine.ir.module import Value
+from munet.engine.builder import Builder
+from munet.engine.errors import ShapeError
+from munet.engine.index import Index, fresh, within
+from munet.engine.ir.module import Shape, Value
 from munet.engine.kernels import Indices, Site, View, fold, number_to_index
-from munet.engine.operator import Array, Grads, Input, Output, Param, Sample, not_differentiable, operator
-from munet.engine.scalar import Expr, Literal, Position, Where, apply, literal
+from munet.engine.operator import Array, Grads, Input, Output, Param, Sample, layer, not_differentiable, operator
+from munet.engine.scalar import Expr, InRange, Literal, Position, Where, apply, guarded, literal
+from munet.engine.shapes import normal_axes
 from munet.nodes.samples import normal, whole
 from munet.nodes.shape_ops import reshape
 
 CATEGORY = "Indexing"
+INTERNAL = ""
 
 
 def clamped(expr: Expr, size: int) -> Index:
@@ -121,3 +128,150 @@ def pick(x: Array, which: Array) -> Array:
 @pick.gradient
 def pick_gradient(g: Value, x: Value, which: Value) -> Grads:
     return {"x": reshape(g, shape=(*g.shape, 1)) * one_hot(which, count=x.shape[-1]), "which": None}
+
+
+def _along(site: Site, index: Indices) -> Expr:
+    axis = site.params["axis"] % len(index)
+    at = clamped(site.load("index", index), site.shape("x")[axis])
+    return site.load("x", [at if a == axis else i for a, i in enumerate(index)])
+
+
+def _gathered(shapes: Mapping[str, Any], params: Mapping[str, Any]) -> Shape:
+    """The index's shape; apart from the axis it is nowhere larger than x."""
+    x, index = shapes["x"], shapes["index"]
+    _check_within(index, x, params["axis"], "index")
+    return index
+
+
+def _check_within(small: Shape, large: Shape, axis: int, socket: str) -> None:
+    (axis,) = normal_axes((axis,), len(large), "axis")
+    if len(small) != len(large) or any(s > size for a, (s, size) in enumerate(zip(small, large, strict=True)) if a != axis):
+        raise ShapeError(
+            f"{socket} has shape {list(small)}, x {list(large)}",
+            rule=f"they have as many dimensions, and {socket} is not larger except along axis {axis}",
+            socket=socket,
+        )
+
+
+@operator(
+    "gather",
+    category=CATEGORY,
+    inputs={"x": Input("*x", "T:any"), "index": Input("*index", "I:integer")},
+    params={"axis": Param(-1, doc="the axis along which the index counts")},
+    outputs={"y": Output(_gathered)},
+    kernel=View(_along),
+    samples=[
+        Sample({"x": normal(5, 7), "index": whole(5, 4, high=7)}),
+        Sample({"x": normal(5, 7, 3), "index": whole(9, 6, 2, high=5)}, {"axis": 0}),
+    ],
+)
+def gather(x: Array, index: Array, axis: int) -> Array:
+    """y[i, j, ...] = x[i, index[i, j, ...], ...], the index along one axis, as torch.gather."""
+    corner = tuple(slice(None) if a == axis % x.ndim else slice(size) for a, size in enumerate(index.shape))
+    return np.take_along_axis(x[corner], np.clip(index, 0, x.shape[axis] - 1).astype(np.int64), axis)
+
+
+@gather.gradient
+def gather_gradient(g: Value, x: Value, index: Value, axis: int) -> Grads:
+    return {"x": scattered(g, index, axis=axis, shape=x.shape) if x.dtype.is_float else None, "index": None}
+
+
+def _scattered(site: Site, index: Indices) -> Expr:
+    shape = site.shape("index")
+    axis = site.params["axis"] % len(shape)
+    along = fresh("r", shape[axis])
+    tests = [InRange(i, 0, shape[a]) for a, i in enumerate(index) if a != axis]
+    place = [along if a == axis else within(i, shape[a]) for a, i in enumerate(index)]
+    value = site.load("x", place)
+    hit = apply("==", apply("i32", site.load("index", place)), Position(index[axis]))
+    return fold("add", [along], guarded(tests, Where(hit, value, literal(0, value.dtype))))
+
+
+def _scattered_shape(shapes: Mapping[str, Any], params: Mapping[str, Any]) -> Shape:
+    if shapes["x"] != shapes["index"]:
+        raise ShapeError(
+            f"what is added has shape {list(shapes['x'])}, its index {list(shapes['index'])}", rule="both have the same shape", socket="index"
+        )
+    _check_within(shapes["index"], params["shape"], params["axis"], "index")
+    return params["shape"]
+
+
+@operator(
+    "scattered",
+    category=INTERNAL,
+    inputs={"x": Input("*any", "T:float"), "index": Input("*any", "I:integer")},
+    params={"axis": Param(-1), "shape": Param(())},
+    outputs={"y": Output(_scattered_shape)},
+    kernel=View(_scattered, kept=True),
+    samples=[
+        Sample({"x": normal(5, 4), "index": whole(5, 4, high=7)}, {"shape": (5, 7)}),
+        Sample({"x": normal(9, 6, 2), "index": whole(9, 6, 2, high=5)}, {"axis": 0, "shape": (5, 7, 3)}),
+    ],
+)
+def scattered(x: Array, index: Array, axis: int, shape: Shape) -> Array:
+    """Zeros with each x[i, j, ...] added at [i, index[i, j, ...], ...]: the transpose of gather."""
+    y = np.zeros(shape, x.dtype)
+    places = list(np.indices(x.shape))
+    places[axis] = index
+    np.add.at(y, tuple(places), x)
+    return y
+
+
+@scattered.gradient
+def scattered_gradient(g: Value, index: Value, axis: int) -> Grads:
+    return {"x": gather(g, index, axis=axis), "index": None}
+
+
+@layer(
+    "scatter_add",
+    category=CATEGORY,
+    inputs={"x": Input("*x", "T:float"), "index": Input("*index", "I:integer"), "source": Input("*index", "T:float")},
+    params={"axis": Param(-1, doc="the axis along which the index counts")},
+)
+def scatter_add(b: Builder, x: Value, index: Value, source: Value, axis: int) -> Value:
+    """x with each source[i, j, ...] added at [i, index[i, j, ...], ...]; repeated places add up, in a fixed order."""
+    _check_within(index.shape, x.shape, axis, "index")
+    return x + scattered(source, index, axis=axis, shape=x.shape)
+
+
+@operator(
+    "arange",
+    category=CATEGORY,
+    inputs={},
+    params={"count": Param(1, min=0), "start": Param(0)},
+    outputs={"y": Output(lambda shapes, params: (params["count"],), "i32")},
+    kernel=View(lambda site, index: Position(index[0] + site.params["start"])),
+    samples=[Sample({}, {"count": 7, "start": 3}), Sample({}, {"count": 1})],
+    gradient=not_differentiable("nothing goes in"),
+)
+def arange(count: int, start: int) -> Array:
+    """start, start + 1, ...: so many whole numbers."""
+    return np.arange(start, start + count, dtype=np.int32)
+
+
+def _running(site: Site, index: Indices) -> Expr:
+    axis = site.params["axis"] % len(index)
+    along = fresh("r", site.shape("x")[axis])
+    behind = along - index[axis] if site.params["reverse"] else index[axis] - along
+    value = site.load("x", [along if a == axis else i for a, i in enumerate(index)])
+    return fold("add", [along], guarded([InRange(behind, 0, 1 << 31)], value))
+
+
+@operator(
+    "cumsum",
+    category="Reductions",
+    inputs={"x": Input("*any")},
+    params={"axis": Param(-1), "reverse": Param(False, doc="from the end on")},
+    outputs={"y": Output(lambda shapes, params: shapes["x"] if normal_axes((params["axis"],), len(shapes["x"]), "axis") else ())},
+    kernel=View(_running, kept=True),
+    samples=[Sample({"x": normal(7, 11)}), Sample({"x": normal(3, 5, 2)}, {"axis": 1, "reverse": True})],
+)
+def cumsum(x: Array, axis: int, reverse: bool) -> Array:
+    """Running sums along an axis. Each element adds up its own: meant for axes of up to a few thousand."""
+    y = np.cumsum(np.flip(x, axis) if reverse else x, axis, dtype=x.dtype)
+    return np.flip(y, axis) if reverse else y
+
+
+@cumsum.gradient
+def cumsum_gradient(g: Value, axis: int, reverse: bool) -> Grads:
+    return {"x": cumsum(g, axis=axis, reverse=not reverse)}

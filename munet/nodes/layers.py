@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 from munet.engine.builder import Builder
+from munet.engine.errors import ShapeError
 from munet.engine.ir.module import Initial, Value
 from munet.engine.operator import Input, Param, layer
 from munet.nodes.arithmetic import cast
-from munet.nodes.convolution import GEOMETRY, Pair, conv2d
+from munet.nodes.convolution import GEOMETRY, Pair, conv2d, conv_transpose2d
 from munet.nodes.linear import matmul
 from munet.nodes.shape_ops import reshape, transpose
 
@@ -52,6 +53,70 @@ def conv2d_layer(
     bound = 1 / math.sqrt(max(channels * kernel[0] * kernel[1], 1))
     weight = b.parameter("weight", (out_channels, channels, *kernel), uniform(bound))
     y = conv2d(x, weight, stride=stride, padding=padding, dilation=dilation, groups=groups)
+    return y + reshape(b.parameter("bias", (out_channels,), uniform(bound)), shape=(out_channels, 1, 1)) if bias else y
+
+
+@layer(
+    "Conv1d",
+    category="Layers",
+    inputs={"x": Input("n c l", "T:float")},
+    params={
+        "out_channels": Param(16, min=1),
+        "kernel": Param(3, min=1, doc="places"),
+        "stride": Param(1, min=1, doc="step in places"),
+        "padding": Param(0, min=0, doc="zeros on each side"),
+        "dilation": Param(1, min=1, doc="distance of the kernel's taps"),
+        "groups": Param(1, min=1),
+        "bias": Param(True),
+    },
+)
+def conv1d_layer(
+    b: Builder, x: Value, out_channels: int, kernel: int, stride: int, padding: int, dilation: int, groups: int, bias: bool
+) -> Value:
+    """1-D convolution of x [n, c, length]; weight [out, c / groups, kernel] and bias start in U(±1/√fan_in), as in PyTorch."""
+    n, c, length = x.shape
+    bound = 1 / math.sqrt(max(c // groups * kernel, 1))
+    weight = b.parameter("weight", (out_channels, c // groups, kernel), uniform(bound))
+    row, taps = reshape(x, shape=(n, c, 1, length)), reshape(weight, shape=(*weight.shape[:2], 1, kernel))
+    y = conv2d(row, taps, stride=(1, stride), padding=(0, padding), dilation=(1, dilation), groups=groups)
+    y = reshape(y, shape=(n, out_channels, y.shape[3]))
+    return y + reshape(b.parameter("bias", (out_channels,), uniform(bound)), shape=(out_channels, 1)) if bias else y
+
+
+@layer(
+    "ConvTranspose2d",
+    category="Layers",
+    inputs={"x": Input("n c h w", "T:float")},
+    params={
+        "out_channels": Param(16, min=1),
+        "kernel": Param((2, 2), min=1, doc="pixels, down and across"),
+        "stride": Param((2, 2), min=1, doc="pixels of the result for each of x"),
+        "padding": Param((0, 0), min=0, doc="pixels cut off on each side"),
+        "output_padding": Param((0, 0), min=0, doc="pixels more, below and to the right"),
+        "dilation": Param((1, 1), min=1, doc="distance of the kernel's taps, in pixels"),
+        "groups": Param(1, min=1),
+        "bias": Param(True),
+    },
+)
+def conv_transpose2d_layer(
+    b: Builder,
+    x: Value,
+    out_channels: int,
+    kernel: Pair,
+    stride: Pair,
+    padding: Pair,
+    output_padding: Pair,
+    dilation: Pair,
+    groups: int,
+    bias: bool,
+) -> Value:
+    """Transposed convolution of x [n, c, h, w], which makes images larger; weight [c, out / groups, kernel] as in PyTorch."""
+    if out_channels % groups:
+        raise ShapeError(f"there are {out_channels} output channels", rule=f"they are a multiple of groups = {groups}", socket="groups")
+    bound = 1 / math.sqrt(max(out_channels // groups * kernel[0] * kernel[1], 1))
+    weight = b.parameter("weight", (x.shape[1], out_channels // groups, *kernel), uniform(bound))
+    geometry = {"stride": stride, "padding": padding, "output_padding": output_padding, "dilation": dilation}
+    y = conv_transpose2d(x, weight, **geometry, groups=groups)
     return y + reshape(b.parameter("bias", (out_channels,), uniform(bound)), shape=(out_channels, 1, 1)) if bias else y
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from munet.engine.builder import Builder
 from munet.engine.errors import ShapeError
 from munet.engine.ir.module import Value
-from munet.engine.operator import Input, layer
-from munet.nodes.activations import softplus
-from munet.nodes.arithmetic import exp, log, stop_gradient, sub
+from munet.engine.operator import Choice, Input, Param, layer
+from munet.nodes.activations import log_softmax, softplus
+from munet.nodes.arithmetic import absolute, cast, greater, less, log, maximum, not_equal, sqrt, square, where
+from munet.nodes.functions import log1p
 from munet.nodes.indexing import pick
-from munet.nodes.reductions import max_, mean, sum_
+from munet.nodes.reductions import mean, sum_
 
 
 def same_shape(prediction: Value, socket: str, target: Value) -> None:
@@ -23,10 +24,13 @@ def same_shape(prediction: Value, socket: str, target: Value) -> None:
         )
 
 
+PAIR = {"prediction": Input("*any", "T:float"), "target": Input("*any", "T:float")}
+
+
 @layer(
     "mse_loss",
     category="Losses",
-    inputs={"prediction": Input("*any", "T:float"), "target": Input("*any", "T:float")},
+    inputs=PAIR,
     outputs=("loss",),
     role="loss",
 )
@@ -37,22 +41,170 @@ def mse_loss(b: Builder, prediction: Value, target: Value) -> Value:
     return mean(difference * difference)
 
 
-def log_softmax(x: Value) -> Value:
-    """Logarithm of softmax over the last axis; the largest is taken off first, so that nothing overflows."""
-    shifted = sub(x, stop_gradient(max_(x, axes=(-1,), keepdims=True)))
-    return shifted - log(sum_(exp(shifted), axes=(-1,), keepdims=True))
+@layer(
+    "l1_loss",
+    category="Losses",
+    inputs=PAIR,
+    outputs=("loss",),
+    role="loss",
+)
+def l1_loss(b: Builder, prediction: Value, target: Value) -> Value:
+    """Mean absolute error over all elements."""
+    same_shape(prediction, "target", target)
+    return mean(absolute(prediction - target))
+
+
+def _rounded(difference: Value, corner: float) -> Value:
+    """d² / 2 within ± corner, a straight line of slope ± corner outside."""
+    size = absolute(difference)
+    return where(less(size, corner), square(difference) * 0.5, (size - 0.5 * corner) * corner)
+
+
+@layer(
+    "huber_loss",
+    category="Losses",
+    inputs=PAIR,
+    params={"delta": Param(1.0, positive=True, doc="where the parabola becomes a line")},
+    outputs=("loss",),
+    role="loss",
+)
+def huber_loss(b: Builder, prediction: Value, target: Value, delta: float) -> Value:
+    """Mean over all elements of d² / 2 for |d| < delta, else delta · (|d| - delta / 2): outliers pull less."""
+    same_shape(prediction, "target", target)
+    return mean(_rounded(prediction - target, delta))
+
+
+@layer(
+    "smooth_l1_loss",
+    category="Losses",
+    inputs=PAIR,
+    params={"beta": Param(1.0, min=0.0, doc="where the parabola becomes a line")},
+    outputs=("loss",),
+    role="loss",
+)
+def smooth_l1_loss(b: Builder, prediction: Value, target: Value, beta: float) -> Value:
+    """Mean absolute error with a rounded corner at 0: huber_loss over beta."""
+    same_shape(prediction, "target", target)
+    if beta == 0:
+        return mean(absolute(prediction - target))
+    return mean(_rounded(prediction - target, beta)) * (1 / beta)
+
+
+UNUSED = -100  # PyTorch's default for labels that do not count
+IGNORED = Param(UNUSED, doc="labels with this number do not count; -100, the default, is never looked for")
+
+
+def counted_mean(losses: Value, label: Value, ignore_index: int) -> Value:
+    """The mean of the losses whose label is not `ignore_index`."""
+    if ignore_index == UNUSED:
+        return mean(losses)
+    counts = cast(not_equal(cast(label, dtype="i32"), ignore_index), dtype="f32")
+    return sum_(losses * counts) / sum_(counts)
 
 
 @layer(
     "cross_entropy",
     category="Losses",
     inputs={"logits": Input("*any c", "T:float"), "label": Input("*any", "I:integer")},
+    params={
+        "label_smoothing": Param(0.0, min=0.0, max=1.0, doc="share of the target that is spread evenly over all classes"),
+        "ignore_index": IGNORED,
+    },
     outputs=("loss",),
     role="loss",
 )
-def cross_entropy(b: Builder, logits: Value, label: Value) -> Value:
+def cross_entropy(b: Builder, logits: Value, label: Value, label_smoothing: float, ignore_index: int) -> Value:
     """Mean of -log softmax(logits)[label]: for logits [n, classes] and whole-number labels [n]."""
-    return -mean(pick(log_softmax(logits), label))
+    logs = log_softmax(logits)
+    if not label_smoothing and ignore_index == UNUSED:
+        return -mean(pick(logs, label))
+    losses = -pick(logs, label)
+    if label_smoothing:
+        losses = losses * (1 - label_smoothing) - mean(logs, axes=(-1,)) * label_smoothing
+    return counted_mean(losses, label, ignore_index)
+
+
+@layer(
+    "nll_loss",
+    category="Losses",
+    inputs={"logs": Input("*any c", "T:float", doc="logarithms of probabilities"), "label": Input("*any", "I:integer")},
+    params={"ignore_index": IGNORED},
+    outputs=("loss",),
+    role="loss",
+)
+def nll_loss(b: Builder, logs: Value, label: Value, ignore_index: int) -> Value:
+    """Mean of -logs[label]: cross entropy behind a log_softmax."""
+    return counted_mean(-pick(logs, label), label, ignore_index)
+
+
+@layer(
+    "bce_loss",
+    category="Losses",
+    inputs={"p": Input("*any", "T:float", doc="probabilities"), "target": Input("*any", "T:float")},
+    outputs=("loss",),
+    role="loss",
+)
+def bce_loss(b: Builder, p: Value, target: Value) -> Value:
+    """Binary cross entropy of probabilities, mean over all elements; logarithms are held above -100, as in PyTorch."""
+    same_shape(p, "target", target)
+    yes, no = maximum(log(p), -100.0), maximum(log1p(-p), -100.0)
+    return -mean(target * yes + (1.0 - target) * no)
+
+
+@layer(
+    "kl_div_loss",
+    category="Losses",
+    inputs={
+        "logs": Input("*any", "T:float", doc="logarithms of the probabilities that are trained"),
+        "target": Input("*any", "T:float", doc="probabilities"),
+    },
+    params={"mean_over": Choice("elements", "batch", doc="batch gives the divergence of each sample, as the word is meant")},
+    outputs=("loss",),
+    role="loss",
+)
+def kl_div_loss(b: Builder, logs: Value, target: Value, mean_over: str) -> Value:
+    """Kullback-Leibler divergence: target · (log target - logs), nothing where the target is 0."""
+    same_shape(logs, "target", target)
+    present = greater(target, 0.0)
+    entropy = target * log(where(present, target, 1.0))
+    divergence = entropy - target * logs
+    return mean(divergence) if mean_over == "elements" else sum_(divergence) / float(max(logs.shape[0] if logs.rank else 1, 1))
+
+
+def cosine_similarity(x: Value, y: Value, axis: int, eps: float = 1e-8) -> Value:
+    """Cosine of the angle between x and y along an axis; norms below eps count as eps."""
+    lengths = [maximum(sqrt(sum_(square(v), axes=(axis,))), eps) for v in (x, y)]
+    return sum_(x * y, axes=(axis,)) / (lengths[0] * lengths[1])
+
+
+@layer(
+    "cosine_similarity",
+    category="Linear algebra",
+    inputs={"x": Input("*any", "T:float"), "y": Input("*any", "T:float")},
+    params={"axis": Param(1), "eps": Param(1e-8, min=0.0, doc="lengths below count as this")},
+)
+def cosine_similarity_layer(b: Builder, x: Value, y: Value, axis: int, eps: float) -> Value:
+    """Cosine of the angle between x and y along an axis: 1 for equal directions, -1 for opposite ones."""
+    same_shape(x, "y", y)
+    return cosine_similarity(x, y, axis, eps)
+
+
+@layer(
+    "cosine_embedding_loss",
+    category="Losses",
+    inputs={
+        "x": Input("n e", "T:float"),
+        "y": Input("n e", "T:float"),
+        "target": Input("n", "T:float", doc="1 for pairs that belong together, -1 for others"),
+    },
+    params={"margin": Param(0.0, min=-1.0, max=1.0, doc="others may be as similar as this")},
+    outputs=("loss",),
+    role="loss",
+)
+def cosine_embedding_loss(b: Builder, x: Value, y: Value, target: Value, margin: float) -> Value:
+    """Mean of 1 - cosine for pairs that belong together, of cosine - margin, if positive, for others."""
+    cosine = cosine_similarity(x, y, -1)
+    return mean(where(greater(target, 0.0), 1.0 - cosine, maximum(cosine - margin, 0.0)))
 
 
 @layer(

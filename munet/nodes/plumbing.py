@@ -6,8 +6,9 @@ import numpy as np
 
 from munet.engine.dtypes import BY_NAME
 from munet.engine.index import Index
-from munet.engine.kernels import Indices, Site, Update, View, number_to_index
-from munet.engine.operator import Array, Choice, Input, Output, Param, Sample, not_differentiable, operator
+from munet.engine.ir.module import Value
+from munet.engine.kernels import Indices, Site, Update, View, Watch, number_to_index
+from munet.engine.operator import Array, Choice, Grads, Input, Output, Param, Sample, not_differentiable, operator
 from munet.engine.scalar import Expr, InRange, Literal, Where, apply, literal
 from munet.nodes.samples import normal, whole
 
@@ -69,6 +70,20 @@ def step_scalars(x: Array, step: Array) -> Array:
 
 
 @operator(
+    "set_aside",
+    category=CATEGORY,
+    inputs={"x": Input("*any", "T:any")},
+    outputs={"y": Output("*any")},
+    gradient=PLUMBING,
+    kernel=View(lambda site, index: site.load("x", index), kept=True),
+    samples=[Sample({"x": whole(3, high=9)})],
+)
+def set_aside(x: Array) -> Array:
+    """A copy made early in the step, so that whoever reads it late does not keep the original from changing."""
+    return x.copy()
+
+
+@operator(
     "take_scalar",
     category=CATEGORY,
     inputs={"x": Input("s")},
@@ -107,3 +122,64 @@ def write_row(ring: Array, step: Array, *values: Array) -> Array:
     ring = ring.copy()
     ring[int(step) % ring.shape[0]] = values
     return ring
+
+
+def _total(site: Site, socket: str) -> Expr:
+    first, *others = (site.load(slot, ()) for slot in site.slots(socket))
+    for other in others:
+        first = apply("+", first, other)
+    return first
+
+
+@operator(
+    "add_up",
+    category=CATEGORY,
+    inputs={"x": Input("", "T:float", variadic=True)},
+    outputs={"y": Output("")},
+    kernel=View(lambda site, index: _total(site, "x"), kept=True),
+    samples=[Sample({"x": [normal(), normal(seed=8), normal(seed=9)]})],
+)
+def add_up(*x: Array) -> Array:
+    """The sum of single numbers, in their order."""
+    return np.asarray(sum(x))
+
+
+@add_up.gradient
+def add_up_gradient(g: Value, x: tuple[Value, ...]) -> Grads:
+    return {"x": [g] * len(x)}
+
+
+def _clip_factor(site: Site, index: Indices) -> Expr:
+    norm = apply("sqrt", _total(site, "squares"))
+    return apply("min", apply("/", site.load("limit", ()), apply("+", norm, literal(1e-6, norm.dtype))), literal(1.0, norm.dtype))
+
+
+@operator(
+    "clip_factor",
+    category=CATEGORY,
+    inputs={"limit": Input("", "T:float"), "squares": Input("", "T", variadic=True)},
+    outputs={"y": Output("")},
+    kernel=View(_clip_factor, kept=True),
+    samples=[
+        Sample({"limit": np.array(0.5), "squares": [np.array(2.0), np.array(0.25)]}),
+        Sample({"limit": np.array(5.0), "squares": [np.array(0.0)]}),
+    ],
+    gradient=not_differentiable("gradients are limited after they are taken"),
+)
+def clip_factor(limit: Array, *squares: Array) -> Array:
+    """What gradients are multiplied by so that their norm is at most `limit`; `squares` are their sums of squares."""
+    return np.minimum(limit / (np.sqrt(np.asarray(sum(squares))) + 1e-6), 1.0)
+
+
+@operator(
+    "watch",
+    category=CATEGORY,
+    gradient=PLUMBING,
+    inputs={"flag": Input("", "i32"), "values": Input("*any", "V:float", variadic=True)},
+    outputs={"y": Output("", "i32")},
+    kernel=Watch(),
+)
+def watch(flag: Array, *values: Array) -> Array:
+    """1 once any watched value is infinite or not a number; else the flag as it was."""
+    finite = all(bool(np.isfinite(value).all()) for value in values)
+    return np.asarray(flag if finite else 1, np.int32)

@@ -6,13 +6,18 @@ from typing import Any
 
 import numpy as np
 
+from munet.engine.builder import Builder
+from munet.engine.errors import ShapeError
 from munet.engine.index import Index, fresh, within
 from munet.engine.ir.module import Value
 from munet.engine.kernels import Indices, Site, View, fold, number_to_index
 from munet.engine.operator import Array, Grads, Input, Output, Param, Sample, layer, not_differentiable, operator
 from munet.engine.scalar import Divides, Expr, InRange, Position, Where, apply, guarded, literal
 from munet.engine.shapes import Dims, window_count
+from munet.nodes.convolution import convolution
+from munet.nodes.reductions import mean
 from munet.nodes.samples import apart, normal, whole
+from munet.nodes.shape_ops import filled, reshape
 
 Pair = tuple[int, int]
 WINDOW = {
@@ -147,8 +152,97 @@ def window_place_gradient(g: Value, which: Value, kernel: Pair, stride: Pair, pa
     return {"dy": window_pick(g, which, kernel=kernel, stride=stride, padding=padding), "which": None}
 
 
-@layer("max_pool2d", category="Pooling", inputs={"x": Input("n c h w", "T:float")}, params=WINDOW)
-def max_pool2d(b: object, x: Value, kernel: Pair, stride: Pair, padding: Pair) -> Value:
-    """The largest of each window; the first of equal ones gets the gradient."""
+def _image(x: Value) -> Value:
+    """[n, c, length] as an image of one row."""
+    return reshape(x, shape=(*x.shape[:2], 1, x.shape[2]))
+
+
+def _row(y: Value) -> Value:
+    """The reverse of `_image`."""
+    return reshape(y, shape=(*y.shape[:2], y.shape[3]))
+
+
+def max_pool(x: Value, kernel: Pair, stride: Pair, padding: Pair) -> Value:
+    """The largest of each window of x [n, c, h, w]."""
+    _check_padding(kernel, padding)
     window = {"kernel": kernel, "stride": stride, "padding": padding}
     return window_pick(x, window_argmax(x, **window), **window)
+
+
+def _check_padding(kernel: Pair, padding: Pair) -> None:
+    if any(2 * p > k for p, k in zip(padding, kernel, strict=True)):
+        raise ShapeError(
+            f"padding is {list(padding)} with a window of {list(kernel)}", rule="padding is at most half of the window", socket="padding"
+        )
+
+
+def avg_pool(x: Value, kernel: Pair, stride: Pair, padding: Pair, count_include_pad: bool = True) -> Value:
+    """The mean of each window of x [n, c, h, w]: a convolution of each channel with equal weights."""
+    _check_padding(kernel, padding)
+    n, c, h, w = x.shape
+    geometry = {"stride": stride, "padding": padding}
+
+    def summed(y: Value, channels: int, weight: float) -> Value:
+        weights = filled(weight, (channels, 1, 1, *kernel))
+        return convolution(reshape(y, shape=(y.shape[0], channels, 1, h, w)), weights, **geometry)
+
+    if count_include_pad or padding == (0, 0):
+        y = summed(x, c, 1 / (kernel[0] * kernel[1]))
+    else:
+        y = summed(x, c, 1.0) / summed(filled(1.0, (1, 1, h, w)), 1, 1.0)
+    return reshape(y, shape=(n, c, *y.shape[3:]))
+
+
+@layer("max_pool2d", category="Pooling", inputs={"x": Input("n c h w", "T:float")}, params=WINDOW)
+def max_pool2d(b: Builder, x: Value, kernel: Pair, stride: Pair, padding: Pair) -> Value:
+    """The largest of each window; the first of equal ones gets the gradient."""
+    return max_pool(x, kernel, stride, padding)
+
+
+COUNTED = Param(True, doc="zeros beyond the edge count in the mean")
+
+
+@layer("avg_pool2d", category="Pooling", inputs={"x": Input("n c h w", "T:float")}, params={**WINDOW, "count_include_pad": COUNTED})
+def avg_pool2d(b: Builder, x: Value, kernel: Pair, stride: Pair, padding: Pair, count_include_pad: bool) -> Value:
+    """The mean of each window."""
+    return avg_pool(x, kernel, stride, padding, count_include_pad)
+
+
+LINE = {
+    "kernel": Param(2, min=1, doc="places in a window"),
+    "stride": Param(2, min=1, doc="step in places"),
+    "padding": Param(0, min=0, doc="places on each side"),
+}
+
+
+@layer("max_pool1d", category="Pooling", inputs={"x": Input("n c l", "T:float")}, params=LINE)
+def max_pool1d(b: Builder, x: Value, kernel: int, stride: int, padding: int) -> Value:
+    """The largest of each window along the last axis."""
+    return _row(max_pool(_image(x), (1, kernel), (1, stride), (0, padding)))
+
+
+@layer("avg_pool1d", category="Pooling", inputs={"x": Input("n c l", "T:float")}, params={**LINE, "count_include_pad": COUNTED})
+def avg_pool1d(b: Builder, x: Value, kernel: int, stride: int, padding: int, count_include_pad: bool) -> Value:
+    """The mean of each window along the last axis."""
+    return _row(avg_pool(_image(x), (1, kernel), (1, stride), (0, padding), count_include_pad))
+
+
+@layer("global_avg_pool2d", category="Pooling", inputs={"x": Input("n c h w", "T:float")})
+def global_avg_pool2d(b: Builder, x: Value) -> Value:
+    """The mean of each channel over the whole image: [n, c, h, w] gives [n, c]."""
+    return mean(x, axes=(2, 3))
+
+
+@layer(
+    "adaptive_avg_pool2d",
+    category="Pooling",
+    inputs={"x": Input("n c h w", "T:float")},
+    params={"size": Param((1, 1), min=1, doc="pixels of the result, divisors of those of x")},
+)
+def adaptive_avg_pool2d(b: Builder, x: Value, size: Pair) -> Value:
+    """The mean of equal parts of the image, as many as `size` says."""
+    h, w = x.shape[2:]
+    if h % size[0] or w % size[1]:
+        raise ShapeError(f"x has {h} x {w} pixels", rule=f"they are multiples of size = {list(size)}", cure="a resize before it", socket="size")
+    window = (h // size[0], w // size[1])
+    return avg_pool(x, window, window, (0, 0))

@@ -23,3 +23,48 @@ def cosine(step: int, rate: float, steps: int, final: float, warmup: int) -> flo
         return rate * (step + 1) / warmup
     done = min((step - warmup) / max(steps - warmup, 1), 1.0)
     return final + (rate - final) * 0.5 * (1 + math.cos(math.pi * done))
+
+
+@schedule("linear_warmup", params={"rate": Live(1e-3, min=0.0), "warmup": Param(100, min=1), "start": Live(0.0, min=0.0)})
+def linear_warmup(step: int, rate: float, warmup: int, start: float) -> float:
+    """A straight line from `start` to `rate` over the first `warmup` steps, then `rate`; the first step is above `start`."""
+    return start + (rate - start) * min((step + 1) / warmup, 1.0)
+
+
+@schedule(
+    "step_decay",
+    params={"rate": Live(1e-3, min=0.0), "every": Param(100, min=1, doc="steps"), "factor": Live(0.1, min=0.0, max=1.0)},
+)
+def step_decay(step: int, rate: float, every: int, factor: float) -> float:
+    """`rate`, multiplied by `factor` after each `every` steps, as torch.optim.lr_scheduler.StepLR."""
+    return rate * factor ** (step // every)
+
+
+@schedule("exponential", params={"rate": Live(1e-3, min=0.0), "factor": Live(0.999, min=0.0, max=1.0)})
+def exponential(step: int, rate: float, factor: float) -> float:
+    """`rate`, multiplied by `factor` after each step, as torch.optim.lr_scheduler.ExponentialLR."""
+    return rate * factor**step
+
+
+@schedule(
+    "one_cycle",
+    params={
+        "rate": Live(1e-3, min=0.0, doc="the largest"),
+        "steps": Param(1000, min=2),
+        "rise": Param(0.3, min=0.0, max=1.0, doc="share of the steps in which it rises"),
+        "start_divisor": Param(25.0, positive=True, doc="it starts as rate over this"),
+        "final_divisor": Param(1e4, positive=True, doc="and ends as its start over this"),
+    },
+)
+def one_cycle(step: int, rate: float, steps: int, rise: float, start_divisor: float, final_divisor: float) -> float:
+    """Half a cosine up to `rate`, half a cosine down, as torch.optim.lr_scheduler.OneCycleLR without momentum."""
+    start = rate / start_divisor
+    top, last = rise * steps - 1, steps - 1
+    step = min(step, last)
+    if step <= top or top >= last:
+        return _cosine(start, rate, step / top if top > 0 else 1.0)
+    return _cosine(rate, start / final_divisor, (step - top) / (last - top))
+
+
+def _cosine(first: float, last: float, done: float) -> float:
+    return last + (first - last) * 0.5 * (1 + math.cos(math.pi * done))

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from munet.engine.errors import ShapeError
-from munet.engine.index import flatten, unflatten, within
+from munet.engine.index import Index, flatten, unflatten, within
 from munet.engine.ir.module import Shape, Value
 from munet.engine.kernels import Indices, Site, View
-from munet.engine.operator import Array, Grads, Input, Output, Param, Sample, operator
+from munet.engine.operator import Array, Grads, Input, Output, Param, Sample, not_differentiable, operator
 from munet.engine.scalar import Expr, InRange, Where, guarded
 from munet.engine.shapes import broadcast_shapes, normal_axes, resolve_reshape
 from munet.nodes.samples import normal
@@ -140,6 +140,11 @@ def expand_gradient(g: Value, x: Value) -> Grads:
     return {"x": g}  # autodiff sums over broadcast dimensions
 
 
+def filled(number: float, shape: Shape) -> Value:
+    """A tensor of one number everywhere, as f32."""
+    return expand(number, shape=shape)
+
+
 def _sliced(shapes: Mapping[str, Any], params: Mapping[str, Any]) -> Shape:
     shape = shapes["x"]
     (axis,) = normal_axes((params["axis"],), len(shape), "axis")
@@ -189,7 +194,7 @@ def _pad(site: Site, index: Indices) -> Expr:
     moved = index[axis] - site.params["before"]
     size = site.shape("x")[axis]
     value = site.load("x", [within(moved, size) if a == axis else i for a, i in enumerate(index)])
-    return guarded([InRange(moved, 0, size)], value)
+    return guarded([InRange(moved, 0, size)], value, site.params["value"])
 
 
 @operator(
@@ -198,13 +203,16 @@ def _pad(site: Site, index: Indices) -> Expr:
     inputs=X,
     outputs={"y": Output(_padded)},
     kernel=View(_pad),
-    params={"axis": Param(0), "before": Param(0, min=0), "after": Param(0, min=0)},
-    samples=[Sample({"x": normal(7, 11)}, {"axis": 1, "before": 2, "after": 3})],
+    params={"axis": Param(0), "before": Param(0, min=0), "after": Param(0, min=0), "value": Param(0.0)},
+    samples=[
+        Sample({"x": normal(7, 11)}, {"axis": 1, "before": 2, "after": 3}),
+        Sample({"x": normal(3, 5)}, {"before": 1, "value": -2.5}),
+    ],
 )
-def pad(x: Array, axis: int, before: int, after: int) -> Array:
-    """Zeros before and after, along one axis."""
+def pad(x: Array, axis: int, before: int, after: int, value: float) -> Array:
+    """One value, zero unless said otherwise, before and after, along one axis."""
     width = [(before, after) if a == axis % x.ndim else (0, 0) for a in range(x.ndim)]
-    return np.pad(x, width)
+    return np.pad(x, width, constant_values=value)
 
 
 @pad.gradient
@@ -267,3 +275,27 @@ def concat_gradient(g: Value, x: tuple[Value, ...], axis: int) -> Grads:
         grads.append(slice_(g, axis=axis, start=start, length=length))
         start += length
     return {"x": grads}
+
+
+def _below(params: Mapping[str, Any], row: Index, column: Index) -> InRange:
+    """On the diagonal or below it: the column is at most diagonal places behind the row."""
+    return InRange(row - column + params["diagonal"], 0, 1 << 31)
+
+
+@operator(
+    "triangle",
+    category=CATEGORY,
+    inputs={},
+    params={"rows": Param(1, min=0), "columns": Param(1, min=0), "diagonal": Param(0, doc="columns further to the right that still hold")},
+    outputs={"y": Output(lambda shapes, params: (params["rows"], params["columns"]), "bool")},
+    kernel=View(lambda site, index: _below(site.params, *index)),
+    samples=[
+        Sample({}, {"rows": 5, "columns": 7}),
+        Sample({}, {"rows": 5, "columns": 3, "diagonal": -2}),
+        Sample({}, {"rows": 1, "columns": 1}),
+    ],
+    gradient=not_differentiable("nothing goes in"),
+)
+def triangle(rows: int, columns: int, diagonal: int) -> Array:
+    """Truth values: on the diagonal and below it, i.e. where a causal mask lets through."""
+    return np.tri(rows, columns, diagonal, dtype=bool)

@@ -12,6 +12,7 @@ from munet.engine.execute.vulkan.executor import VulkanExecutor
 from munet.engine.ir.module import Module, Op
 from munet.engine.passlist import Binding, ComputePass, Kernel, PassList, Placement
 from munet.engine.program import BufferSpec, Program
+from tests.device.validator import spirv_faults
 
 LOCAL_SIZE = 64  # of every kernel that comes here
 
@@ -27,6 +28,7 @@ def run_kernel(executor: VulkanExecutor, glsl: str, inputs: Sequence[Array], out
         Binding(Placement(spec.name, 0, spec.size_bytes), "read" if k < len(inputs) else "write") for k, spec in enumerate(specs)
     )
     kernel = Kernel("test kernel", glsl, len(bindings), push_bytes=4)
+    assert spirv_faults([kernel], executor.info) == []
     grid = (-(-count // LOCAL_SIZE), 1, 1)
     only_pass = ComputePass("test", (Op("test", (), ()),), kernel, bindings, grid, push=struct.pack("<I", count))
     program = Program("test", (PassList((only_pass,)),), specs, {}, Module("test", (), ()))

@@ -23,6 +23,7 @@ from munet.engine.kernels import Update
 from munet.engine.operator import REGISTRY, Array, Operator
 from munet.engine.passlist import Placement
 from munet.engine.program import Program
+from tests.device.validator import kernels_of, spirv_faults
 from tests.nodes.cases import OPERATORS, Case, device_dtype
 
 pytestmark = pytest.mark.device
@@ -52,7 +53,9 @@ def test_operator(executor: VulkanExecutor, operator: Operator, off: tuple[str, 
             arrays |= {f"{case}/{i}": array for i, (_, array) in enumerate(case.inputs())}
         b.outputs |= {f"{case}.{i}": v for case, op in zip(cases, ops, strict=True) for i, v in enumerate(op.outputs)}
         module = b.finish()
-    found = run(executor, compile_program(module, executor.info, off=off, check=True), arrays)
+    program = compile_program(module, executor.info, off=off, check=True)
+    assert spirv_faults(kernels_of(program), executor.info) == []
+    found = run(executor, program, arrays)
     for case, op in zip(cases, ops, strict=True):
         inputs = [rounded(array) for _, array in case.inputs()]
         for i, (value, expected) in enumerate(zip(op.outputs, run_op(op, inputs), strict=True)):

@@ -136,6 +136,24 @@ def test_importing_needs_no_loader_and_opening_names_what_is_missing(environment
     assert reason in in_new_process(script, **environment)
 
 
+@pytest.mark.parametrize("validation", ["0", "1"])
+def test_drivers_stay_loaded(validation: str):
+    """NVIDIA's cannot be loaded more than 30 times in one process."""
+    if not Path("/proc/self/maps").exists():
+        pytest.skip("this system does not list a process's libraries in /proc")
+    script = (
+        "from pathlib import Path\n"
+        "from munet.engine.execute.vulkan.executor import VulkanExecutor\n"
+        "def libraries():\n"
+        "    lines = Path('/proc/self/maps').read_text().splitlines()\n"
+        "    return {line.split()[-1] for line in lines if '.so' in line}\n"
+        "with VulkanExecutor():\n"
+        "    loaded = libraries()\n"
+        "print(sorted(loaded - libraries()))\n"
+    )
+    assert in_new_process(script, MUNET_VALIDATION=validation) == "[]"
+
+
 def resident_bytes() -> int:
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 import munet.nodes  # noqa: F401  # fills the registry
-from munet.engine.errors import ProjectError
+from munet.engine.errors import ProjectError, ShapeError
 from munet.engine.graph import Edge, Graph, Node
 from munet.engine.lower import lower
+from munet.engine.operator import Choice
 from munet.engine.project import load_project
 from munet.engine.validate import remarks, validate
 from tests.engine.drawings import PROJECTS, drawing
@@ -93,10 +94,9 @@ case(
         "p": ("xor", {"batch": 0}),
         "l": ("Linear", {"out_features": "many"}),
         "c": ("Conv2d", {"kernel": [3, 3, 3], "stride": 0}),
-        "k": ("cast", {"dtype": "f99"}),
         "o": ("Adam", {"lr": float("nan"), "beta1": 10**400}),
     },
-    ["p.x -> l.x", "p.x -> c.x", "p.x -> k.x", "p.x -> o.loss"],
+    ["p.x -> l.x", "p.x -> c.x", "p.x -> o.loss"],
     """
 node "p", batch: batch is 0.
   Rule: batch is at least 1.  Try: batch = 4, its default.
@@ -106,8 +106,6 @@ node "c", kernel: kernel is [3, 3, 3].
   Rule: kernel is 2 whole numbers.  Try: kernel = [3, 3], its default.
 node "c", stride: stride is [0, 0].
   Rule: stride is at least 1.  Try: stride = [1, 1], its default.
-node "k", dtype: dtype is "f99".
-  Rule: dtype is one of f32, i32, u32.  Try: dtype = "f32", its default.
 node "o", lr: lr is NaN.
   Rule: lr is a finite number.  Try: lr = 0.001, its default.
 node "o", beta1: beta1 is 100000000000000000000000000000000000000000000000000000000...
@@ -359,6 +357,12 @@ def test_lowering_refuses_the_same(name: str):
         lower(drawing(nodes, *wires))
     found = {str(problem) for problem in raised.value.problems}
     assert found == {str(problem) for problem in validate(drawing(nodes, *wires))} or name == "no nodes"
+
+
+def test_a_choice_names_what_there_is():
+    with pytest.raises(ShapeError) as raised:
+        Choice("mean", "sum").check("over", "meen")
+    assert str(raised.value) == 'over: over is "meen".\n  Rule: over is one of mean, sum.  Try: over = "mean", its default.'
 
 
 @pytest.mark.parametrize("project", PROJECTS, ids=lambda path: path.stem)

@@ -65,6 +65,17 @@ void mu_exact_product(float a, float b, out float product, out float error) {
     error = e;
 }
 
+// n / d rounded correctly but for one in a million, for |n| >= |d| or n = 0. A driver's own division may be 2.5 ulp off, and 0
+// for divisors above 2^126.
+float mu_divide(float n, float d) {
+    int k = 126 - max(int(floatBitsToUint(d) >> 23 & 255u), 1);  // takes d to [1/2, 1)
+    float m = mu_ldexp(n, k), e = mu_ldexp(d, k), quotient = m / e, product, rest;
+    mu_exact_product(quotient, e, product, rest);
+    precise float residual = (m - product) - rest;
+    precise float y = quotient + residual / e;
+    return mu_isfinite(y) ? y : quotient;
+}
+
 // ---- rounding, sign, order: exact -------------------------------------------------------------------------------------------
 
 float mu_abs(float x) { return abs(x); }
@@ -607,7 +618,7 @@ float mu_mod(float a, float b) {
 float mu_floordiv(float a, float b) {
     float r = mu_fmod(a, b);
     bool opposed = r != 0.0 && ((floatBitsToUint(r) ^ floatBitsToUint(b)) & MU_SIGN) != 0u;
-    precise float quotient = (a - r) / b - (opposed ? 1.0 : 0.0);
+    precise float quotient = mu_divide(a - r, b) - (opposed ? 1.0 : 0.0);
     float whole = floor(quotient), q = quotient - whole > 0.5 ? whole + 1.0 : whole;
     if (b == 0.0 && a != 0.0 && !mu_isnan(a))
         return uintBitsToFloat(0x7f800000u | ((floatBitsToUint(a) ^ floatBitsToUint(b)) & MU_SIGN));

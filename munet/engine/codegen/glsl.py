@@ -48,7 +48,7 @@ def write_shader(parts: Sequence[Part], buffers: Sequence[Buffer], device: Devic
     names = {value: f"b{i}" for i, buffer in enumerate(buffers) for value in buffer.values}
     workgroup = max(part.workgroup for part in parts)
     shared: dict[str, None] = {}
-    bodies = [_write_part(part, Writer(part.form.ops, names), workgroup, shared) for part in parts]
+    bodies = [_write_part(part, Writer(part.form.ops, names, part.watched, part.flag), workgroup, shared) for part in parts]
     counts = [part.groups(workgroup) for part in parts]
     text = _assemble(buffers, workgroup, tuple(shared), bodies, counts)
     return Shader(text, fold_grid(sum(counts), device), sum(flops_of(part.form) for part in parts))

@@ -6,12 +6,13 @@ import math
 from dataclasses import dataclass
 
 from munet.engine.codegen.form import Form
-from munet.engine.coordinates import kernel_of
+from munet.engine.coordinates import identity_element, kernel_of
 from munet.engine.device import DeviceInfo
+from munet.engine.errors import GraphError, Problem
 from munet.engine.index import Index, Var, var
-from munet.engine.ir.module import Op
+from munet.engine.ir.module import Op, Value
 from munet.engine.kernels import Contraction, Site
-from munet.engine.scalar import Expr, children, indices_of
+from munet.engine.scalar import Expr, Fold, children, indices_of
 
 WORKGROUP = 128  # invocations: the baseline that every device has
 BUSY = 65_536  # invocations that keep a large GPU busy
@@ -25,6 +26,7 @@ class Part:
 
     lanes       invocations that fold one row together
     workgroup   the least size of workgroup that this needs
+    watched     results whose elements are looked at as they are stored; `flag` is set if one is not finite
     block       (axis, count) of the result: each invocation computes so many elements along the axis, a stride apart
     """
 
@@ -32,6 +34,8 @@ class Part:
     lanes: int = 1
     workgroup: int = WORKGROUP
     block: tuple[tuple[int, int], ...] = ()
+    watched: frozenset[Value] = frozenset()
+    flag: Value | None = None
 
     @property
     def rows(self) -> int:
@@ -60,16 +64,43 @@ def plan_part(form: Form, device: DeviceInfo) -> Part:
             while lanes < min(32, device.max_workgroup_invocations) and lanes * 8 <= form.columns:
                 lanes *= 2  # neighbouring lanes read neighbouring elements
         return Part(form, lanes, max(lanes, WORKGROUP))
+    longest = max((fold_length(identity_element(op)) for op in form.ops), default=0)
+    if device.loop_limit and longest > device.loop_limit // 2:
+        raise too_long(longest, device)
     return Part(form)
+
+
+def fold_length(expr: Expr) -> int:
+    """Turns of the longest loop in an expression."""
+    own = expr.count if isinstance(expr, Fold) else 1
+    return own * max((fold_length(child) for child in children(expr)), default=1)
 
 
 def _lanes(rows: int, length: int, device: DeviceInfo) -> int:
     busy, shortest = (BUSY_CPU, 64) if device.is_cpu else (BUSY, 8)
     largest = min(device.max_workgroup_invocations, 1024)
+    # A kernel over rows may fold several times and then write its row: a quarter of the limit is safe for each.
+    most_turns = device.loop_limit // 4 if device.loop_limit else length
     lanes = 1
-    while lanes * 2 <= largest and rows * lanes < busy and lanes * 2 * shortest <= length:
+    while lanes * 2 <= largest and (
+        (rows * lanes < busy and lanes * 2 * shortest <= length) or -(-length // lanes) > most_turns
+    ):
         lanes *= 2
+    if -(-length // lanes) > most_turns * 3:
+        raise too_long(length, device)
     return lanes
+
+
+def too_long(length: int, device: DeviceInfo) -> GraphError:
+    """For a loop that the driver would cut off without saying so."""
+    return GraphError(
+        Problem(
+            "loop-too-long",
+            f"one result sums or searches {length:,} elements",
+            rule=f"{device.name} stops after {device.loop_limit:,} turns of a loop",
+            cure="a smaller batch, or another device",
+        )
+    )
 
 
 def contraction_of(form: Form) -> tuple[Op, Contraction]:

@@ -8,7 +8,7 @@ loop, but never before a condition that may keep a load in range.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -53,9 +53,10 @@ class Scope:
 class Writer:
     """Lines of a kernel's `main`. `ops` are the body, `buffers` names the array of each value that lies in memory."""
 
-    def __init__(self, ops: Sequence[Op], buffers: Mapping[Value, str]):
+    def __init__(self, ops: Sequence[Op], buffers: Mapping[Value, str], watched: Collection[Value] = (), flag: Value | None = None):
         self.producer = {value: op for op in ops for value in op.outputs}
         self.buffers = buffers
+        self.watched, self.flag = watched, flag
         self.scopes = [Scope(1)]
         self.variables: dict[Var, str] = {}
         self.counts: dict[str, int] = {}
@@ -133,6 +134,9 @@ class Writer:
         position = self.index(flatten(index, value.shape))
         stored = f"({text} ? 1u : 0u)" if value.dtype is BOOL else text
         self.line(f"{self.buffers[value]}[{position}] = {stored};")
+        if value in self.watched and self.flag is not None:
+            # Whoever writes it writes 1, so that no order is needed.
+            self.line(f"if (!mu_isfinite({text})) {self.buffers[self.flag]}[0] = 1;")
 
     # -- expressions ----------------------------------------------------------------------------------------------------
 

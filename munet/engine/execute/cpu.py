@@ -164,7 +164,7 @@ class ReferenceExecutor:
             for dead in program.dead_ranges[index]:
                 start, end = -(-dead.offset_bytes // 4) * 4, dead.end_bytes // 4 * 4
                 self._arenas[dead.buffer].content[start : max(start, end)].view(np.uint32)[:] = NAN_WORD
-        for op in reversed(ops) if loaded.poison else ops:
+        for op in (*(reversed(ops) if loaded.poison else ops), *loaded.passes[index].riders):
             self._run_op(program, op)
 
     def _run_op(self, program: Program, op: Op) -> None:

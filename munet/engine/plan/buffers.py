@@ -109,10 +109,13 @@ def place_states(module: Module, device: DeviceInfo, known: Mapping[str, Placeme
     """States one after the other in their group's arena; those in `known` stay where they are."""
     ends: dict[str, int] = {}
     places: dict[Source, Placement] = {}
+    shared = {placement.buffer for placement in known.values()}
     for source in module.states:
         if source.name in known:
             places[source] = known[source.name]
             continue
+        if f"state/{source.group}" in shared:
+            raise ValueError(f"state {source.name} would grow the group {source.group!r}, whose buffer another program has laid out")
         offset = ends.get(source.group, 0)
         places[source] = Placement(f"state/{source.group}", offset, source.value.size_bytes)
         ends[source.group] = offset + pack_stride(source.value, device)

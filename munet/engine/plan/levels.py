@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from munet.engine.codegen.form import form_of, is_packed
 from munet.engine.coordinates import kernel_of
 from munet.engine.ir.module import Module, Op, Region, Value, users
-from munet.engine.kernels import Site, Update
+from munet.engine.kernels import Site, Update, Watch
 from munet.engine.operator import Operator, find
 from munet.engine.scalar import loads
 
@@ -36,7 +36,7 @@ def order_levels(module: Module) -> Schedule:
     before = _predecessors(module, in_place)
     level: dict[Op, int] = {}
     for op in _topological(module.ops, before):
-        level[op] = 1 + max((level[p] for p in before[op]), default=-1)
+        level[op] = max((level[p] for p in before[op]), default=-1) + (0 if is_watch(op) else 1)
     position = {op: i for i, op in enumerate(module.ops)}
     ordered = sorted(module.ops, key=lambda op: (level[op], position[op]))
     return Schedule(replace(module, ops=tuple(ordered)), level, in_place)
@@ -81,7 +81,7 @@ def _settle_states(module: Module) -> tuple[Module, dict[Value, Value]]:
             continue
         writer = producer.get(result)
         fine = (
-            writer is not None and result not in in_place and (is_update(writer) or reads_in_place(writer, source.value, result))
+            writer is not None and result not in in_place and (is_update(writer) or is_watch(writer) or reads_in_place(writer, source.value, result))
         )
         if fine and writer is not None and not (result in outputs and not is_update(writer)):
             blocked = _reachable(writer, readers)
@@ -94,6 +94,11 @@ def _settle_states(module: Module) -> tuple[Module, dict[Value, Value]]:
         in_place |= {copies[s.name].output: s.value for s in module.sources if s.name in copies}
         module = replace(module, ops=(*module.ops, *copies.values()), sources=sources)
     return module, in_place
+
+
+def is_watch(op: Op) -> bool:
+    """Whether the op is done by those who make what it reads, in their own passes."""
+    return not op.regions and isinstance(kernel_of(op), Watch)
 
 
 def is_update(op: Op) -> bool:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from munet.engine.coordinates import Coordinates, identity_element, kernel_of
 from munet.engine.device import DeviceInfo
 from munet.engine.ir.module import Module, Op, Region, Shape, Value, users
-from munet.engine.kernels import Elementwise, KernelKind, Reduction, Site, Update, View, reduced_axes
+from munet.engine.kernels import Elementwise, KernelKind, Reduction, Site, Update, View, Watch, reduced_axes
 from munet.engine.scalar import count_flops
 
 MAX_OPS = 96  # of one group; longer chains are cut
@@ -64,7 +64,10 @@ class Fusion:
         self.update_ops = self._update_ops()
         self.update_group = self._update_components()
         # what updates read must be in memory, so that updates of all parameters can run as one
-        self.wanted = self.results | {v for op in self.module.ops if op in self.update_ops for v in op.inputs}
+        # what is watched too: its maker looks at each element as it is stored
+        watched = {v for op in self.module.ops if isinstance(kernel_of(op), Watch) for v in op.inputs}
+        self.must = self.results | watched
+        self.wanted = self.must | {v for op in self.module.ops if op in self.update_ops for v in op.inputs}
 
     def run(self) -> Module:
         for op in self.module.ops:
@@ -77,7 +80,7 @@ class Fusion:
         kernel = kernel_of(op)
         if op in self.update_ops:
             self._place_update(op)
-        elif op.operator in FREE and op.output not in self.results:
+        elif op.operator in FREE and op.output not in self.must:
             self._float(op)
         elif isinstance(kernel, Elementwise | View) and not (isinstance(kernel, View) and kernel.kept):
             self._place_light(op, kernel)
@@ -87,8 +90,10 @@ class Fusion:
             group = self._latest_group(op)
             if group and group.kind == "map" and isinstance(kernel, View) and self._fits(op, group) and self._may_join(op, group):
                 self._join(op, group)
+            elif isinstance(kernel, Update):
+                self._start(op, kernel.kind, kernel.space(Site(op)))
             else:
-                self._start(op, kernel.kind, kernel.space(Site(op)) if isinstance(kernel, Update) else op.output.shape)
+                self._start(op, kernel.kind, op.output.shape)
 
     def _place_light(self, op: Op, kernel: KernelKind) -> None:
         # A view that looks up where to read (a pick) is work; one that only renames places is free wherever it is read.
@@ -101,7 +106,7 @@ class Fusion:
         )
         if joins and group is not None and self._fits(op, group) and self._may_join(op, group):
             self._join(op, group)
-        elif op.output in self.results or self._too_dear_to_float(op):
+        elif op.output in self.must or self._too_dear_to_float(op):
             self._start(op, "map", op.output.shape)
         else:
             self._float(op)
@@ -189,7 +194,7 @@ class Fusion:
         return found
 
     def _latest_group(self, op: Op) -> Group | None:
-        groups = [g for g in self._groups_read(op) if g.kind not in ("step", "update") or op in self.update_ops]
+        groups = [g for g in self._groups_read(op) if g.kind not in ("step", "update", "watch") or op in self.update_ops]
         return max(groups, key=lambda g: (g.depth, self.groups.index(g) if len(self.groups) < 64 else 0), default=None)
 
     def _may_join(self, op: Op, group: Group) -> bool:
@@ -290,6 +295,9 @@ class Fusion:
                 read[value] = read.get(value, 0) + 1
         fused: list[Op] = []
         for group, body in zip(order, bodies, strict=True):
+            if group.kind == "watch":
+                fused.append(group.ops[0])  # planning and emitting look at it: it gets no kernel
+                continue
             outputs = tuple(v for op in group.ops for v in op.outputs if v in self.results or v in read)
             inputs = self._inputs_of(body)
             origin = common_origin(group)

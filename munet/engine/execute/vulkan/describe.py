@@ -54,6 +54,10 @@ FLOAT_CONTROLS = {
 Version = tuple[int, int, int]
 
 
+# llvmpipe ends all loops of an invocation after so many turns in all (Mesa's LP_MAX_TGSI_LOOP_ITERATIONS), without a word.
+_LLVMPIPE, _LLVMPIPE_LOOP_LIMIT = 13, 65535  # VK_DRIVER_ID_MESA_LLVMPIPE
+
+
 @dataclass(frozen=True)
 class QueueFamily:
     """The family that passes run on."""
@@ -94,6 +98,7 @@ def describe(instance: Instance, physical: Any, index: int = -1) -> DeviceInfo:
         max_workgroup_count=_triple(limits.maxComputeWorkGroupCount),
         shared_bytes=limits.maxComputeSharedMemorySize,
         push_bytes=limits.maxPushConstantsSize,
+        loop_limit=_LLVMPIPE_LOOP_LIMIT if version12.driverID == _LLVMPIPE else 0,
         subgroup_size=version11.subgroupSize,
         subgroup_ops=_subgroup_ops(version11),
         timestamp_period_ns=limits.timestampPeriod if timestamps else 0.0,

@@ -15,6 +15,10 @@ _VALIDATION_LAYER = "VK_LAYER_KHRONOS_validation"
 _DEBUG = "VK_EXT_debug_utils"
 _PORTABILITY = "VK_KHR_portability_enumeration"  # without it drivers over Metal stay hidden
 
+# The first instance that was closed. The loader unloads a driver with its last instance, and NVIDIA's gives its static
+# thread-local storage not back: loaded for the 31st time (580.159) it fails, and there is no device any more.
+_kept: list[Any] = []
+
 
 class Instance:
     """Owns a VkInstance. `messages` collects what the validation layer says, as it says it."""
@@ -40,11 +44,15 @@ class Instance:
         return listed("VkPhysicalDevice", self.functions.vkEnumeratePhysicalDevices, self.handle)
 
     def close(self) -> None:
+        """Frees it, unless it is the first: that one stays, so that drivers stay loaded until the process ends."""
         if self.handle is None:
             return
         if self._messenger is not None:
             self.functions.vkDestroyDebugUtilsMessengerEXT(self.handle, self._messenger, ffi.NULL)
-        self.functions.vkDestroyInstance(self.handle, ffi.NULL)
+        if _kept:
+            self.functions.vkDestroyInstance(self.handle, ffi.NULL)
+        else:
+            _kept.append(self.handle)
         self.functions.handle = None
 
     def _create(self, extensions: list[str], layers: list[str]) -> Any:
