@@ -191,11 +191,11 @@ class Builder:
         failed = raised > 0
         for name, source in self.sources.items():
             if source.result is not None:
-                with self.at_origin(tuple(name.split("/"))[:1]):
+                with self.at_origin(() if name.startswith(f"{self.name}/") else tuple(name.split("/"))[:1]):
                     held = self._op("where", {"test": [failed], "x": [source.value], "y": [source.result]})
                 self.sources[name] = replace(source, result=held)
         self.set_result(flag, raised)
-        self.record(STAMP, self._op("cast", {"x": [self._op("mod", {"x": [now], "y": [STAMP_RANGE]}) + 1]}, {"dtype": "f32"}))
+        self.record(STAMP, self._op("cast", {"x": [self.call("mod", [now, STAMP_RANGE]) + 1]}, {"dtype": "f32"}))
         self.record(FAILED, self._op("cast", {"x": [raised]}, {"dtype": "f32"}))
 
     # -- the end -----------------------------------------------------------------------------------------------------

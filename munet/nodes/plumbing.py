@@ -178,6 +178,7 @@ def clip_factor(limit: Array, *squares: Array) -> Array:
     inputs={"flag": Input("", "i32"), "values": Input("*any", "V:float", variadic=True)},
     outputs={"y": Output("", "i32")},
     kernel=Watch(),
+    samples=[Sample({"flag": np.asarray(0, np.int32), "values": [normal(2, 3), normal(5)]})],
 )
 def watch(flag: Array, *values: Array) -> Array:
     """1 once any watched value is infinite or not a number; else the flag as it was."""

@@ -24,7 +24,7 @@ from munet.engine.operator import REGISTRY, Array, Operator
 from munet.engine.passlist import Placement
 from munet.engine.program import Program
 from tests.device.validator import kernels_of, spirv_faults
-from tests.nodes.cases import OPERATORS, Case, device_dtype
+from tests.nodes.cases import KERNEL_OPERATORS, Case, device_dtype
 
 pytestmark = pytest.mark.device
 RELATIVE = 1e-5  # elements: log, pow and the like are good to about 2e-6
@@ -41,7 +41,7 @@ def executor(cache: Path) -> Iterator[VulkanExecutor]:
 
 
 @pytest.mark.parametrize("off", [(), ("fuse", "join", "alias")], ids=["usual", "plain"])
-@pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.name)
+@pytest.mark.parametrize("operator", KERNEL_OPERATORS, ids=lambda operator: operator.name)
 def test_operator(executor: VulkanExecutor, operator: Operator, off: tuple[str, ...]):
     b = Builder(operator.name)
     cases = [Case(operator, number) for number in range(len(operator.samples))]

@@ -10,6 +10,7 @@ import munet.nodes  # noqa: F401  # fills the registry
 from munet.engine.builder import Builder
 from munet.engine.dtypes import F32, F64, DType, of_array
 from munet.engine.ir.module import Op, Source, Value
+from munet.engine.kernels import Watch
 from munet.engine.operator import REGISTRY, Array, Operator, Sample
 
 
@@ -56,3 +57,6 @@ def device_dtype(array: Array) -> DType:
 
 OPERATORS = [declared for declared in REGISTRY.values() if isinstance(declared, Operator)]
 CASES = [Case(operator, number) for operator in OPERATORS for number in range(len(operator.samples))]
+# A watch has no kernel of its own: see tests/engine/test_non_finite.py.
+KERNEL_CASES = [case for case in CASES if not isinstance(case.operator.kernel, Watch)]
+KERNEL_OPERATORS = [operator for operator in OPERATORS if not isinstance(operator.kernel, Watch)]

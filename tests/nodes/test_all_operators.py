@@ -21,7 +21,7 @@ from munet.engine.ir.verify import verify
 from munet.engine.operator import Array, NotDifferentiable, Operator
 from munet.nodes.arithmetic import cast
 from munet.nodes.reductions import sum_
-from tests.nodes.cases import CASES, OPERATORS, Case
+from tests.nodes.cases import CASES, KERNEL_CASES, OPERATORS, Case
 from tests.nodes.interpret import run_kernel
 
 STEP = 1e-5  # of central differences: their error is about STEP² times the third derivative, plus 1e-16 / STEP
@@ -55,7 +55,7 @@ def test_shapes_and_dtypes_are_those_of_the_reference(case: Case):
     assert [(array.shape, array.dtype) for array in map(np.asarray, found)] == [(v.shape, v.dtype.host) for v in op.outputs]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", KERNEL_CASES, ids=str)
 def test_the_kernel_computes_what_the_reference_means(case: Case):
     b = Builder("kernel")
     with b.active():

@@ -179,9 +179,9 @@ def rates(make: Callable[[torch.optim.Optimizer], Any], steps: int, lr: float = 
 def test_schedules_as_pytorch():
     lr = torch.optim.lr_scheduler
 
-    def own(name: str, steps: int, **params: float) -> list[float]:
+    def own(name: str, count: int, **params: float) -> list[float]:
         declared = REGISTRY[name]
-        return [declared.function(step, **declared.checked_params({"rate": 0.4} | params)) for step in range(steps)]
+        return [declared.function(step, **declared.checked_params({"rate": 0.4} | params)) for step in range(count)]
 
     assert own("step_decay", 20, every=6, factor=0.3) == pytest.approx(rates(lambda o: lr.StepLR(o, 6, 0.3), 20))
     assert own("exponential", 20, factor=0.9) == pytest.approx(rates(lambda o: lr.ExponentialLR(o, 0.9), 20))

@@ -8,7 +8,7 @@
 //
 // Bounds are in units in the last place (ulp) of the exact result, over all float32 arguments, where + - * / round correctly and
 // subnormals are kept. Vulkan allows a division 2.5 ulp: that adds up to 3 ulp to the functions marked (/). Where the device
-// flushes subnormals, arguments and results below 1.2e-38 may be 0. MU_FAST_MATH replaces the bound of what it names.
+// flushes subnormals, arguments and results below 1.2e-38 may count as 0. MU_FAST_MATH replaces the bound of what it names.
 // Polynomials: minimax over the stated range, fitted with the coefficients rounded to float32 one after the other.
 #ifndef MU_MATH_GLSL
 #define MU_MATH_GLSL

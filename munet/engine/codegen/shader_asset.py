@@ -38,6 +38,7 @@ BASELINE = DeviceInfo()
 ACCESSES = ("read", "write", "read_write")
 # No portable query gives the number of cores; a choice between tile sizes only needs its order of magnitude.
 CORES = {"discrete": 128, "virtual": 128, "integrated": 16, "cpu": 4, "reference": 1, "other": 16}
+BUSY_CORE = 192  # invocations of a core, each with many independent sums, that hide each other's waiting; fewer are slower
 
 
 @dataclass(frozen=True)
@@ -224,7 +225,10 @@ def estimated_cost(variant: Variant, configuration: Configuration, dims: Mapping
     rounds = groups / CORES.get(device.kind, CORES["other"])
     # Few rounds end together, and a part of one takes as long as a whole one.
     rounds = math.ceil(rounds) if rounds <= 4 else rounds
-    return rounds * variant.work.number({**dims, **configuration.constants}) / configuration.speed
+    size = variant.requires.limits.get("workgroup_invocations")
+    invocations = rounds * (size.number(configuration.constants) if size else BASELINE.max_workgroup_invocations)
+    busy = min(1.0, math.sqrt(invocations / BUSY_CORE))
+    return rounds * variant.work.number({**dims, **configuration.constants}) / (configuration.speed * busy)
 
 
 def _text(dims: Mapping[str, int]) -> str:

@@ -15,8 +15,8 @@ _VALIDATION_LAYER = "VK_LAYER_KHRONOS_validation"
 _DEBUG = "VK_EXT_debug_utils"
 _PORTABILITY = "VK_KHR_portability_enumeration"  # without it drivers over Metal stay hidden
 
-# The first instance that was closed. The loader unloads a driver with its last instance, and NVIDIA's gives its static
-# thread-local storage not back: loaded for the 31st time (580.159) it fails, and there is no device any more.
+# The first instance that was closed. The loader unloads a driver with its last instance, and NVIDIA's leaks static
+# thread-local storage by that: about the 30th loading (580.159) fails, and there is no device any more.
 _kept: list[Any] = []
 
 
