@@ -24,6 +24,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 import munet.nodes  # noqa: F401  # fills the registry
+from munet import cli_shaders
 from munet.engine import compare as comparison
 from munet.engine import settings
 from munet.engine.assets import bundled_project
@@ -42,6 +43,7 @@ from munet.engine.validate import remarks, validate
 from munet.engine.version import VERSION
 
 app = typer.Typer(name="munet", add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+app.add_typer(cli_shaders.app, name="shaders")
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 

@@ -29,6 +29,7 @@ class Builder:
         self.training = training
         self.ops: list[Op] = []
         self.sources: dict[str, Source] = {}
+        self._source_names: dict[Value, str] = {}
         self.scalars: dict[str, tuple[int, HostScalar]] = {}  # by text: column and value
         self.outputs: dict[str, Value] = {}
         self.recorded: dict[str, Value] = {}
@@ -131,6 +132,7 @@ class Builder:
         if source.name in self.sources:
             raise ValueError(f"two sources are called {source.name!r}")
         self.sources[source.name] = source
+        self._source_names[source.value] = source.name
         return source.value
 
     def state(self, name: str, shape: Shape, *, initial: Initial, group: str, dtype: DType = F32) -> Value:
@@ -146,11 +148,8 @@ class Builder:
 
     def set_result(self, state: Value, result: Value) -> None:
         """Say what a state is after the step."""
-        for name, source in self.sources.items():
-            if source.value is state:
-                self.sources[name] = replace(source, result=result)
-                return
-        raise KeyError(state)
+        name = self._source_names[state]
+        self.sources[name] = replace(self.sources[name], result=result)
 
     def feed(self, name: str, row_shape: Shape, dtype: DType, rows: int = FEED_ROWS) -> Value:
         """This step's row of a ring that the host fills ahead."""

@@ -43,6 +43,12 @@ class Coordinates:
         self.at: dict[Value, Indices] = {}
         self.row_values: set[Value] = set()
 
+    def copy(self) -> Coordinates:
+        """The same coordinates, to try something on."""
+        other = Coordinates(self.kind, self.space, self.axes, self.full)
+        other.at, other.row_values = dict(self.at), set(self.row_values)
+        return other
+
     def follow(self, op: Op) -> bool:
         """Give the op's results their coordinates; False when they do not lie in the space."""
         kernel = kernel_of(op)

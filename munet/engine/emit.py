@@ -38,9 +38,7 @@ class Unit:
     reason: str = ""
 
 
-def emit_program(
-    schedule: Schedule, plan: Plan, device: DeviceInfo, *, join: bool = True, assets: bool = True
-) -> Program:
+def emit_program(schedule: Schedule, plan: Plan, device: DeviceInfo, *, join: bool = True, assets: bool = True) -> Program:
     """`join` lets ops of one level share a pass, `assets` lets shader assets stand in for generated kernels."""
     module = schedule.module
     watches = [op for op in module.ops if is_watch(op)]

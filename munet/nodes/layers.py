@@ -8,7 +8,7 @@ from munet.engine.builder import Builder
 from munet.engine.errors import ShapeError
 from munet.engine.ir.module import Initial, Value
 from munet.engine.operator import Input, Param, layer
-from munet.nodes.arithmetic import cast
+from munet.nodes.arithmetic import cast, sin
 from munet.nodes.convolution import GEOMETRY, Pair, conv2d, conv_transpose2d
 from munet.nodes.linear import matmul
 from munet.nodes.shape_ops import reshape, transpose
@@ -118,6 +118,25 @@ def conv_transpose2d_layer(
     geometry = {"stride": stride, "padding": padding, "output_padding": output_padding, "dilation": dilation}
     y = conv_transpose2d(x, weight, **geometry, groups=groups)
     return y + reshape(b.parameter("bias", (out_channels,), uniform(bound)), shape=(out_channels, 1, 1)) if bias else y
+
+
+@layer(
+    "Siren",
+    category="Layers",
+    inputs={"x": Input("*batch in", "T:float")},
+    params={
+        "out_features": Param(64, min=1),
+        "omega": Param(30.0, positive=True, doc="how fast the sines turn"),
+        "first": Param(False, doc="the layer that reads coordinates: it starts otherwise"),
+    },
+)
+def siren(b: Builder, x: Value, out_features: int, omega: float, first: bool) -> Value:
+    """sin(omega · (x · weightᵀ + bias)), for images and other fields; starts as Sitzmann et al. 2020 say."""
+    fan_in = max(x.shape[-1], 1)
+    bound = 1 / fan_in if first else math.sqrt(6 / fan_in) / omega
+    weight = b.parameter("weight", (out_features, x.shape[-1]), uniform(bound))
+    bias = b.parameter("bias", (out_features,), uniform(1 / math.sqrt(fan_in)))
+    return sin((matmul(x, transpose(weight)) + bias) * omega)
 
 
 @layer(

@@ -1,6 +1,6 @@
 """Formulas in shader metadata: arithmetic and comparisons of named whole numbers. Parsed with `ast` and walked, never run.
 
-    when = "M >= 64 and (N >= 64 or K > 1000)"      grid = ["ceil_div(N, TILE_N)", "BATCH", "1"]
+when = "M >= 64 and (N >= 64 or K > 1000)"      grid = ["ceil_div(N, TILE_N)", "BATCH", "1"]
 """
 
 from __future__ import annotations
@@ -42,6 +42,14 @@ class Formula:
 
     def holds(self, values: Mapping[str, int]) -> bool:
         return _holds(self.tree, values)
+
+    def failing(self, values: Mapping[str, int]) -> Formula:
+        """Of comparisons joined by `and`, the first that does not hold."""
+        match self.tree:
+            case ast.BoolOp(op=ast.And(), values=parts):
+                first = next(part for part in parts if not _holds(part, values))
+                return Formula(ast.unparse(first), first).failing(values)
+        return self
 
     def with_values(self, values: Mapping[str, int]) -> str:
         """For people: the names with their numbers, "M = 7, N = 64"."""

@@ -183,7 +183,8 @@ def _best_configuration(
     for reason in variant.requires.unmet(device):
         return reason
     if variant.when is not None and not variant.when.holds(dims):
-        return f"{variant.when.text} does not hold: {variant.when.with_values(dims)}"
+        failing = variant.when.failing(dims)
+        return f"{failing.text} does not hold: {failing.with_values(dims)}"
     usable, refused = [], ""
     for configuration in variant.configurations:
         reason = _misfit(variant, configuration, dims, device)
@@ -322,7 +323,7 @@ def _read_variant(path: Path, contract: Contract) -> Variant:
         work=table.formula("work", work, number_formula, names, with_constants) if work else None,
         configurations=tuple(_configurations(table, ids)),
         constant_ids=ids,
-        tolerance=contract.tolerance | _tolerances(table, dims),
+        tolerance={**contract.tolerance, **_tolerances(table, dims)},
     )
     if variant.name == GENERIC:
         _check_generic(variant, table)
@@ -361,7 +362,9 @@ def _configurations(table: Table, ids: Mapping[str, int]) -> Iterator[Configurat
         constants = inner.get("constants", dict, "a table of constants")
         for name, value in constants.items():
             if name not in ids or not isinstance(value, int):
-                table.fail(name, f"{name} = {value!r} gives no specialization constant of the GLSL, which declares {', '.join(ids)}.")
+                table.fail(
+                    name, f"{name} = {value!r} gives no specialization constant of the GLSL, which declares {', '.join(ids)}."
+                )
         yield Configuration(constants, float(inner.get("speed", (int, float), "a number", 1.0)))
 
 
@@ -390,7 +393,9 @@ def _check_extensions(source: str, table: Table, requires: Requirements) -> None
     for extension, line in extension_lines(source):
         place = f"{table.title}:{line}"
         if extension not in EXTENSIONS:
-            raise DeclarationError(f"{place}: #extension {extension} is not known to the engine; it knows {', '.join(EXTENSIONS)}.")
+            raise DeclarationError(
+                f"{place}: #extension {extension} is not known to the engine; it knows {', '.join(EXTENSIONS)}."
+            )
         need = EXTENSIONS[extension]
         if need is not None:
             stood_for.add(need)

@@ -109,23 +109,50 @@ class Writer:
     # -- values ---------------------------------------------------------------------------------------------------------
 
     def value(self, value: Value, index: Indices) -> str:
-        """A name (or literal) for the element of `value` at `index`, computed or loaded where the code now stands."""
+        """A name (or literal) for the element of `value` at `index`, computed or loaded where the code now stands.
+
+        What it is made of comes first, off a stack: chains are longer than Python's calls may be deep.
+        """
+        pending, elements = [(value, index)], dict[tuple[Value, Indices], Expr | None]()
+        while pending:
+            key = pending[-1]
+            if self._known(key) is None:
+                if key not in elements:
+                    elements[key] = self._element(*key)
+                expr = elements[key]
+                missing = [] if expr is None else [k for k in self._certain_loads(expr) if self._known(k) is None]
+                if missing:
+                    pending += reversed(missing)
+                    continue
+                self._write_value(*key, expr)
+            pending.pop()
         known = self._known((value, index))
-        if known is not None:
-            return known
+        assert known is not None
+        return known
+
+    def _element(self, value: Value, index: Indices) -> Expr | None:
+        """How the element is computed; None if it lies in memory."""
+        producer = self.producer.get(value)
+        return None if producer is None else kernel_of(producer).element(Site(producer), producer.outputs.index(value), index)
+
+    def _certain_loads(self, expr: Expr) -> Iterator[tuple[Value, Indices]]:
+        """What the expression reads whatever happens: not under a condition, not in a loop of its own."""
+        stack = [expr]
+        while stack:
+            current = stack.pop()
+            if isinstance(current, Load):
+                yield current.value, current.index
+            elif not isinstance(current, Fold) and not (isinstance(current, Where) and _guards(current.test)):
+                stack += reversed(children(current))
+
+    def _write_value(self, value: Value, index: Indices, expr: Expr | None) -> None:
         with self.hoisted(index):
-            producer = self.producer.get(value)
-            if producer is None:
-                text = self._load(value, index)
-            else:
-                expr = kernel_of(producer).element(Site(producer), producer.outputs.index(value), index)
-                text = self.expr(expr)
+            text = self._load(value, index) if expr is None else self.expr(expr)
             if not (text.isidentifier() or _is_number(text)):
                 name = self.name("t")
                 self.line(f"{value.dtype.register} {name} = {text};")
                 text = name
             self.remember(value, index, text)
-        return text
 
     def _load(self, value: Value, index: Indices) -> str:
         return read_element(self.buffers[value], value.dtype, self.index(flatten(index, value.shape)))

@@ -11,7 +11,7 @@ join a group only if everything else it reads is shallower, or if nobody outside
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from munet.engine.coordinates import Coordinates, identity_element, kernel_of
@@ -37,6 +37,9 @@ class Group:
     ops: list[Op] = field(default_factory=list)
     depth: int = 0
     read_outside: bool = False
+    serial: int = 0  # in order of starting
+    where: Coordinates | None = None  # of the first `followed` ops
+    followed: int = 0
 
 
 @dataclass
@@ -137,7 +140,7 @@ class Fusion:
         if component.ops:
             self._join(op, component)
         else:
-            self.groups.append(component)
+            self._add(component)
             component.space = op.output.shape
             self._join(op, component)
 
@@ -151,6 +154,7 @@ class Fusion:
                     near[op].append(maker[value])
                     near[maker[value]].append(op)
         found: dict[Op, Group] = {}
+        sizes: dict[Group, int] = {}
         for start in near:
             if start in found:
                 continue
@@ -159,7 +163,10 @@ class Fusion:
                 op = pending.pop()
                 if op not in found:
                     found[op] = group
+                    sizes[group] = sizes.get(group, 0) + 1
                     pending += near[op]
+        # what is longer than a kernel may be is cut like any other chain
+        self.update_ops = {op for op in self.update_ops if sizes[found[op]] <= MAX_OPS}
         return found
 
     def _update_ops(self) -> set[Op]:
@@ -195,7 +202,7 @@ class Fusion:
 
     def _latest_group(self, op: Op) -> Group | None:
         groups = [g for g in self._groups_read(op) if g.kind not in ("step", "update", "watch") or op in self.update_ops]
-        return max(groups, key=lambda g: (g.depth, self.groups.index(g) if len(self.groups) < 64 else 0), default=None)
+        return max(groups, key=lambda g: (g.depth, g.serial), default=None)
 
     def _may_join(self, op: Op, group: Group) -> bool:
         if len(group.ops) >= MAX_OPS:
@@ -207,13 +214,13 @@ class Fusion:
 
     def _bindings(self, op: Op, group: Group) -> int:
         """Buffers the group would bind with `op` in it, at most."""
-        members = [*group.ops, op]
+        members = dict.fromkeys((*group.ops, op))
         own = {v for o in members for v in o.outputs}
         return len(self._external(members)) + sum(
             1 for v in own if v in self.results or any(u not in members for u in self.users.get(v, []))
         )
 
-    def _external(self, ops: Sequence[Op]) -> set[Value]:
+    def _external(self, ops: Collection[Op]) -> set[Value]:
         own = {v for op in ops for v in op.outputs}
         found: set[Value] = set()
         pending, seen = [v for op in ops for v in op.inputs], set[Value]()
@@ -234,9 +241,12 @@ class Fusion:
         self.member.update(dict.fromkeys(op.outputs, group))
 
     def _start(self, op: Op, kind: str, space: Shape, axes: tuple[int, ...] = ()) -> None:
-        group = Group(kind, space, axes)
+        self._add(Group(kind, space, axes))
+        self._join(op, self.groups[-1])
+
+    def _add(self, group: Group) -> None:
+        group.serial = len(self.groups)
         self.groups.append(group)
-        self._join(op, group)
 
     def _reads(self, op: Op, group: Group) -> None:
         for other in self._groups_read(op) - {group}:
@@ -266,13 +276,23 @@ class Fusion:
 
     def _fits(self, op: Op, group: Group) -> bool:
         """Whether each element of the op reads the group's members only at its own place (of a row: in its own row)."""
-        where = Coordinates(group.kind, group.space, group.axes)
-        for member in group.ops:
-            self._follow_views(member, where)
-            if not where.follow(member):
-                return False
+        where = self._coordinates(group)
+        if where is None:
+            return False
         self._follow_views(op, where)
         return where.follow(op) and where.aligned(op, lambda v: self.floating[v].op if v in self.floating else None)
+
+    def _coordinates(self, group: Group) -> Coordinates | None:
+        """Those of the group's ops, for the caller to change; None if one lies outside the space. Each op is followed once."""
+        if group.where is None:
+            group.where = Coordinates(group.kind, group.space, group.axes)
+        while group.followed < len(group.ops):
+            member = group.ops[group.followed]
+            self._follow_views(member, group.where)
+            if not group.where.follow(member):
+                return None
+            group.followed += 1
+        return group.where.copy()
 
     def _follow_views(self, op: Op, where: Coordinates) -> None:
         """Floating views that only move a member's elements have coordinates too: a bias may be added behind a reshape."""

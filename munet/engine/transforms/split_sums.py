@@ -17,9 +17,9 @@ from munet.engine.ir.module import Module, Op, Value
 from munet.engine.kernels import Contraction, Site
 from munet.engine.operator import Operator, find
 
-RESULTS_ENOUGH = 16_384  # results that keep a large GPU busy, each with a block or some lanes
+RESULTS_ENOUGH = 524_288  # results that keep a large GPU busy: 128 tiles of 64 x 64
 SHORTEST_PART = 512  # products a partial sum keeps
-MOST_PARTS = 64
+MOST_PARTS = 128
 
 
 def split_sums(module: Module, device: DeviceInfo) -> Module:

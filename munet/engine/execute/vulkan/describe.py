@@ -42,6 +42,7 @@ FEATURES: dict[str, tuple[str, str]] = {  # our name: (struct, field)
     "subgroup_size_control": (_V13, "subgroupSizeControl"),
     "full_subgroups": (_V13, "computeFullSubgroups"),
     "integer_dot_product": (_V13, "shaderIntegerDotProduct"),
+    "maintenance4": (_V13, "maintenance4"),  # SPIR-V 1.6 says a workgroup's size by constant as LocalSizeId, which needs it
     "cooperative_matrix": (_COOPERATIVE, "cooperativeMatrix"),
     "atomic_float_add": (_ATOMIC_FLOAT, "shaderBufferFloat32AtomicAdd"),
 }

@@ -1,0 +1,181 @@
+"""Verifies shader variants on a device: every eligible variant x choice of constants x shape of the contract, against NumPy.
+
+Inputs are seeded and never constant. Every buffer lies between guard zones, which must be untouched afterwards; inputs too.
+A variant runs with its plain include, so that nothing but the variant itself is judged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from munet.engine.codegen.asset_check import check_asset
+from munet.engine.codegen.shader_asset import Asset, Configuration, Tolerance, Variant, eligible_configurations
+from munet.engine.device import DeviceInfo
+from munet.engine.errors import ShaderError
+from munet.engine.execute.base import Executor
+from munet.engine.ir.module import Module, Op
+from munet.engine.passlist import Binding, ComputePass, Kernel, PassList, Placement
+from munet.engine.program import BufferSpec, Program
+
+Array = np.ndarray[Any, Any]
+GUARD_WORDS = 1024  # on each side of a buffer: a stray write by a whole tile's row lands in it
+GUARD = np.uint32(0x7FC0DEAD)  # a NaN that no arithmetic gives: reading a guard shows in the result as well
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What an asset means: shapes of its buffers for given dimensions, and the result in double precision."""
+
+    shapes: Callable[[Mapping[str, int]], Mapping[str, tuple[int, ...]]]
+    result: Callable[[Mapping[str, Array]], Mapping[str, Array]]
+
+
+def _contraction_shapes(d: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+    return {"a": (d["BATCH"], d["M"], d["K"]), "b": (d["BATCH"], d["K"], d["N"]), "c": (d["BATCH"], d["M"], d["N"])}
+
+
+REFERENCES: dict[str, Reference] = {
+    "contraction": Reference(_contraction_shapes, lambda arrays: {"c": arrays["a"] @ arrays["b"]}),
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of one variant, choice of constants and shape. `problem` is "" if it is fine."""
+
+    asset: str
+    variant: str
+    configuration: Configuration
+    dims: Mapping[str, int]
+    error: float  # largest difference over what is allowed: at most 1 is fine
+    problem: str = ""
+
+    @property
+    def fine(self) -> bool:
+        return not self.problem
+
+
+def verify(asset: Asset, executor: Executor, *, seed: int = 0, reference: Reference | None = None) -> Iterator[Verdict]:
+    """One verdict after the other; what is not eligible on the device is left out.
+
+    Raises ShaderError or DeclarationError when a variant does not compile or does not fit its contract.
+    """
+    reference = reference or REFERENCES.get(asset.name)
+    if reference is None:
+        raise ShaderError(f"asset {asset.name} has no reference to be verified against")
+    check_asset(asset, api_version=executor.info.api_version)
+    for variant in asset.variants:
+        for configuration in eligible_configurations(variant, executor.info):
+            for dims in asset.contract.shapes:
+                if _fits(variant, configuration, dims, executor.info):
+                    yield _verify_one(asset, variant, configuration, dims, reference, executor, seed)
+
+
+def _fits(variant: Variant, configuration: Configuration, dims: Mapping[str, int], device: DeviceInfo) -> bool:
+    grid = variant.grid_of(dims, configuration)
+    return all(size <= limit for size, limit in zip(grid, device.max_workgroup_count, strict=True))
+
+
+def _verify_one(
+    asset: Asset,
+    variant: Variant,
+    configuration: Configuration,
+    dims: Mapping[str, int],
+    reference: Reference,
+    executor: Executor,
+    seed: int,
+) -> Verdict:
+    shapes = reference.shapes(dims)
+    written = [name for name, access in asset.contract.buffers.items() if access != "read"]
+    rng = np.random.default_rng([seed, *dims.values()])
+    arrays = {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items() if name not in written}
+    expected = reference.result({name: array.astype(np.float64) for name, array in arrays.items()})
+    program = _program(asset, variant, configuration, dims, shapes)
+    executor.load(program)
+    start = {name: arrays.get(name, np.full(shape, np.nan, np.float32)) for name, shape in shapes.items()}
+    for name, array in start.items():
+        executor.write(_buffer(asset, name), _guarded(array))
+    executor.wait(executor.submit(program, first_step=0, steps=1, feeds={}))
+    found = {name: np.frombuffer(executor.read(_buffer(asset, name)), np.uint32) for name in shapes}
+    what = (
+        f"{asset.name}/{variant.name}.comp{f' ({configuration})' if configuration.constants else ''}, f32 {list(dims.values())}"
+    )
+    again = f"Repeat: munet shaders verify {asset.name} --seed {seed}"
+    error, problem = 0.0, ""
+    for name, words in found.items():
+        inner, outside = words[GUARD_WORDS:-GUARD_WORDS][: math.prod(shapes[name])], _outside(words, math.prod(shapes[name]))
+        if np.any(outside != GUARD):
+            problem = problem or f"{what}: wrote outside of {name}, at word {_first(outside != GUARD)}. {again}"
+        if name in arrays and not np.array_equal(inner, arrays[name].ravel().view(np.uint32)):
+            problem = problem or f"{what}: changed its input {name}. {again}"
+        if name in expected:
+            tolerance = variant.tolerance.get("f32", Tolerance())
+            ratio, text = _compare(inner.view(np.float32).reshape(shapes[name]), expected[name], tolerance, dims)
+            error = max(error, ratio)
+            problem = problem or (f"{what}: {text}. {again}" if text else "")
+    return Verdict(asset.name, variant.name, configuration, dims, error, problem)
+
+
+def _program(
+    asset: Asset,
+    variant: Variant,
+    configuration: Configuration,
+    dims: Mapping[str, int],
+    shapes: Mapping[str, tuple[int, ...]],
+) -> Program:
+    """One pass; each buffer bound between its guard zones."""
+    access = asset.contract.buffers
+    places = {name: Placement(_buffer(asset, name), 4 * GUARD_WORDS, 4 * math.prod(shape)) for name, shape in shapes.items()}
+    bindings = tuple(Binding(places[name], access[name]) for name in access)
+    push = b"".join(size.to_bytes(4, "little") for size in dims.values())
+    kernel = Kernel(
+        f"{asset.name}/{variant.name}",
+        variant.source,
+        len(bindings),
+        len(push),
+        variant.specialization(configuration),
+        variant.name,
+        "verified",
+    )
+    only = ComputePass(variant.name, (Op("verify", (), ()),), kernel, bindings, variant.grid_of(dims, configuration), push=push)
+    sizes = {name: 4 * (math.prod(shape) + 2 * GUARD_WORDS) for name, shape in shapes.items()}
+    buffers = tuple(BufferSpec(_buffer(asset, name), size, "temporary") for name, size in sizes.items())
+    title = f"verify {asset.name}"
+    return Program(title, (PassList((only,)),), buffers, {}, Module(title, (), ()))
+
+
+def _buffer(asset: Asset, name: str) -> str:
+    return f"verify {asset.name}/{name}"
+
+
+def _guarded(array: Array) -> Array:
+    zone = np.full(GUARD_WORDS, GUARD)
+    return np.concatenate([zone, array.ravel().view(np.uint32), zone])
+
+
+def _outside(words: Array, count: int) -> Array:
+    return np.concatenate([words[:GUARD_WORDS], words[GUARD_WORDS + count :]])
+
+
+def _compare(found: Array, expected: Array, tolerance: Tolerance, dims: Mapping[str, int]) -> tuple[float, str]:
+    """Largest difference over what is allowed, and what to say if that is above 1."""
+    if not found.size:
+        return 0.0, ""
+    difference = np.abs(found.astype(np.float64) - expected)
+    allowed = (tolerance.atol + tolerance.rtol * np.abs(expected)) * tolerance.factor(dims)
+    ratio = np.where(np.isnan(difference), np.inf, difference / np.maximum(allowed, np.finfo(np.float64).tiny))
+    at = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
+    worst = float(ratio[at])
+    if worst <= 1:
+        return worst, ""
+    place = [int(i) for i in at]
+    return worst, f"largest difference {difference[at]:.2g} at {place}, allowed {allowed[at]:.2g}"
+
+
+def _first(mask: Array) -> int:
+    return int(np.argmax(mask))
