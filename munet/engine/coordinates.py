@@ -13,7 +13,7 @@ from munet.engine.index import Index, var
 from munet.engine.ir.module import Op, Shape, Value
 from munet.engine.kernels import KernelKind, Site, View
 from munet.engine.operator import operator_of
-from munet.engine.scalar import Expr, loads
+from munet.engine.scalar import Expr, Load, loads
 
 Indices = tuple[Index, ...]
 
@@ -84,10 +84,10 @@ class Coordinates:
             return tuple(Index(0) if axis in self.axes else self.full[axis] for axis in range(len(self.space)))
         return None
 
-    def aligned(self, op: Op, floating: Callable[[Value], Op | None]) -> bool:
+    def aligned(self, op: Op, floating: Callable[[Value], Op | None], read: dict[tuple[Op, Indices], tuple[Load, ...]]) -> bool:
         """Whether the op, at its coordinates, loads every value that has coordinates there at just those.
 
-        `floating` gives the op of a value that is computed where it is read.
+        `floating` gives the op of a value that is computed where it is read; `read` keeps what ops load, from call to call.
         """
         pending: list[tuple[Op, Indices]] = [(op, self.at[op.outputs[0]])]
         seen: set[tuple[Op, Indices]] = set()
@@ -96,7 +96,9 @@ class Coordinates:
             if (current, index) in seen:
                 continue
             seen.add((current, index))
-            for load in loads(kernel_of(current).element(Site(current), 0, index)):
+            if (current, index) not in read:
+                read[current, index] = tuple(loads(kernel_of(current).element(Site(current), 0, index)))
+            for load in read[current, index]:
                 if load.value in self.at:
                     if not self._same_place(load.index, self.at[load.value]):
                         return False

@@ -42,10 +42,11 @@ def emit_program(schedule: Schedule, plan: Plan, device: DeviceInfo, *, join: bo
     """`join` lets ops of one level share a pass, `assets` lets shader assets stand in for generated kernels."""
     module = schedule.module
     watches = [op for op in module.ops if is_watch(op)]
+    flags = {value: watch.output for watch in watches for value in watch.inputs}
     levels: dict[int, list[Unit]] = {}
     for op in module.ops:
         if op not in watches:
-            levels.setdefault(schedule.level[op], []).append(_unit(op, plan.placements, device, watches, assets))
+            levels.setdefault(schedule.level[op], []).append(_unit(op, plan.placements, device, flags, assets))
     passes = [
         _emit_pass(units, level, device)
         for level, waiting in sorted(levels.items())
@@ -75,7 +76,8 @@ def _with_riders(passes: Sequence[ComputePass], watches: Sequence[Op], schedule:
     return [replace(p, riders=tuple(riders[i])) if i in riders else p for i, p in enumerate(passes)]
 
 
-def _unit(op: Op, placements: Mapping[Value, Placement], device: DeviceInfo, watches: Sequence[Op], assets: bool) -> Unit:
+def _unit(op: Op, placements: Mapping[Value, Placement], device: DeviceInfo, flags: Mapping[Value, Value], assets: bool) -> Unit:
+    """`flags`: for each value that is watched, what to set if it is not finite."""
     if is_packed(op):
         form, places = _packed_form(op, placements)
     else:
@@ -86,11 +88,10 @@ def _unit(op: Op, placements: Mapping[Value, Placement], device: DeviceInfo, wat
         part = plan_part(form, device)
     except GraphError as error:
         raise GraphError(error.problem.at(node=op.origin[0] if op.origin else "")) from None
-    for watch in watches:
-        watched = frozenset(v for v in form.outputs if v in watch.inputs)
-        if watched:
-            part = replace(part, watched=watched, flag=watch.output)
-            places[watch.output] = placements[watch.output]
+    watched = frozenset(v for v in form.outputs if v in flags)
+    for flag in dict.fromkeys(flags[v] for v in watched):
+        part = replace(part, watched=watched, flag=flag)
+        places[flag] = placements[flag]
     return Unit(op, part, places, choice, reason)
 
 
@@ -217,5 +218,6 @@ def _feeds(module: Module, placements: Mapping[Value, Placement]) -> tuple[Feed,
 def _records(module: Module, placements: Mapping[Value, Placement]) -> Records | None:
     if not module.records:
         return None
-    ring = module.source(f"{module.name}/records")
+    # Not by the program's name: one that takes another's place keeps the names of its states.
+    ring = next(s for s in module.states if s.name.endswith("/records") and s.group.rpartition("/")[2] == "records")
     return Records(module.records, placements[ring.value], FEED_ROWS)

@@ -22,6 +22,7 @@ class Node:
     version: int = 1  # of the operator's meaning when the node was saved
     muted: bool = False
     note: str = ""
+    frozen: bool = False  # its parameters stay as they are: no optimiser updates them
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,11 @@ class Run:
     seed: int = 0
     evaluate_every: int = 0  # steps between evaluations on the held-out split; 0 = only at the end
     checkpoint_every: int = 0  # steps between checkpoints; 0 = only at the end
+    accumulate: int = 1  # batches whose gradients are averaged for one update; a step stays one batch
+    judged_by: str = "loss"  # metric of the held-out split that tells which state is best
+    keep_best: bool = False  # also keep the checkpoint with the best metric
+    patience: int = 0  # evaluations in a row without a better metric after which the run ends; 0 = it never does
+    initial_weights: str = ""  # checkpoint or safetensors file whose parameters the run starts from, by name and shape
 
 
 @dataclass(frozen=True)

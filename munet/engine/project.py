@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from munet.engine.errors import Problem, ProjectError
 from munet.engine.files import PathLike, read_file, write_file
-from munet.engine.graph import Edge, Frame, Graph, Node
+from munet.engine.graph import Edge, Frame, Graph, Node, Run
 from munet.engine.project_model import (
     FORMAT,
     PARAM_RULE,
@@ -33,6 +33,7 @@ from munet.engine.strict_json import MAX_PROBLEMS, decode_utf8, read_json
 from munet.engine.version import VERSION
 
 MAX_BYTES = 16 * 2**20
+_RUN_ALWAYS = ("steps", "seed", "evaluate_every", "checkpoint_every")
 
 Document = dict[str, Any]  # the JSON of a project file
 
@@ -98,7 +99,7 @@ def dump_project(graph: Graph) -> str:
             "munet": _line({"format": FORMAT, "version": VERSION}),
             "name": _line(graph.name),
             "note": _line(graph.note) if graph.note else "",
-            "run": _line(vars(graph.run)),
+            "run": _line(_run_fields(graph.run)),
             **_parts(graph),
             "subgraphs": _block("{}", [f"{_line(name)}: {_definition(part)}" for name, part in graph.subgraphs.items()]),
         }
@@ -213,7 +214,14 @@ def _node_fields(node: Node) -> dict[str, Any]:
         fields["muted"] = True
     if node.note:
         fields["note"] = node.note
+    if node.frozen:
+        fields["frozen"] = True
     return fields
+
+
+def _run_fields(run: Run) -> dict[str, Any]:
+    """The usual four always, the others where they are not as usual."""
+    return {name: value for name, value in vars(run).items() if name in _RUN_ALWAYS or value != getattr(Run, name)}
 
 
 def _frame_fields(frame: Frame) -> dict[str, Any]:

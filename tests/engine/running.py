@@ -78,11 +78,28 @@ def finish(session: munet.Session, steps: int) -> None:
         pass
 
 
-def command(*arguments: str | Path, timeout: float = 120, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    """`munet ...` in a process of its own."""
+# Says at exit how much memory the process itself took; what the system reports of a child starts with its parent's.
+_MEASURED = """
+import atexit, sys
+from munet.cli import main
+high = lambda: next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
+atexit.register(lambda: print("peak KiB", high(), file=sys.stderr))
+main()
+"""
+
+
+def command(
+    *arguments: str | Path, timeout: float = 120, cwd: Path = ROOT, measured: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """`munet ...` in a process of its own; `measured` for `peak_kib`."""
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    line = [sys.executable, "-m", "munet.cli", *map(str, arguments)]
+    line = [sys.executable, *(("-c", _MEASURED) if measured else ("-m", "munet.cli")), *map(str, arguments)]
     return subprocess.run(line, cwd=cwd, env=environment, capture_output=True, text=True, timeout=timeout, check=False)
+
+
+def peak_kib(done: subprocess.CompletedProcess[str]) -> int:
+    """The most memory that a measured command held at once, in KiB."""
+    return int(done.stderr.rpartition("peak KiB")[2].split()[0])
 
 
 def last_json(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:

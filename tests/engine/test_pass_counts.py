@@ -18,7 +18,12 @@ from tests.engine.drawings import PROJECTS
 
 # A large GPU: long sums are split there, contractions may take shader assets.
 LARGE_GPU = DeviceInfo(
-    name="large GPU", kind="discrete", max_workgroup_invocations=1024, max_storage_buffers=1024, storage_alignment=16, shared_bytes=49152
+    name="large GPU",
+    kind="discrete",
+    max_workgroup_invocations=1024,
+    max_storage_buffers=1024,
+    storage_alignment=16,
+    shared_bytes=49152,
 )
 UNFUSED = ("fuse", "pack_updates", "join", "assets")
 

@@ -106,7 +106,7 @@ def test_not_a_number_survives_and_the_file_stays_strict():
 
 
 # What stands on each line is the whole text that a user reads.
-NODE_KEYS = "Rule: a node has the keys id, operator, version, params, position, muted, note."
+NODE_KEYS = "Rule: a node has the keys id, operator, version, params, position, muted, note, frozen."
 GOLDEN = {
     "": ["p.json: the file is empty.\n  Try: restore it from a backup or save it anew."],
     '{"munet": {"format": 1}, "nodes": [': [

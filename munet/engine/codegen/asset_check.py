@@ -54,7 +54,7 @@ def _workgroup(variant: Variant, found: Reflection) -> Iterator[tuple[int, str]]
             size *= configuration.constants.get(names.get(number, ""), default) if number is not None else default
         stated = limit.number(configuration.constants) if limit else BASELINE.max_workgroup_invocations
         if size > stated:
-            where = _line(variant, "requires" if limit else "local_size")
+            where = _line(variant, "local_size")
             yield where, f"a workgroup has {size} invocations ({configuration}), but requires states {stated}."
 
 

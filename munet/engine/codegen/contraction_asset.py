@@ -22,7 +22,7 @@ from munet.engine.device import DeviceInfo
 from munet.engine.dtypes import F32
 from munet.engine.index import Index, Var, evaluate, flatten, unflatten, var
 from munet.engine.ir.module import Value
-from munet.engine.kernels import Contraction, Site
+from munet.engine.kernels import Site
 from munet.engine.scalar import Expr, Load, loads
 
 ASSET, INCLUDE = "contraction", "contraction.glsl"
@@ -95,13 +95,13 @@ def write_variant(form: Form, choice: Choice, buffers: Sequence[Buffer]) -> str:
 
 def write_include(form: Form, layout: Layout, buffers: Sequence[Buffer]) -> str:
     """What takes the place of `contraction.glsl`."""
-    op, kernel = contraction_of(form)
+    result = contraction_of(form)[0].output
     names = {value: f"b{i}" for i, buffer in enumerate(buffers) for value in buffer.values}
     along = [_lies_along_sum(form, layout, which) for which in (layout.first, 1 - layout.first)]
     functions = [
         _load_function(form, layout, names, "load_a(uint batch_, uint m_, uint k_)", layout.first),
         _load_function(form, layout, names, "load_b(uint batch_, uint k_, uint n_)", 1 - layout.first),
-        _store_function(form, layout, names, kernel_of(op), op.output),
+        _store_function(form, layout, names, result),
     ]
     random = any("mu_random" in line for lines in functions for line in lines)
     lines = ['#include "random.glsl"' if random else '#include "math.glsl"']
@@ -148,8 +148,7 @@ def _load_function(form: Form, layout: Layout, names: Mapping[Value, str], head:
     return [f"float {head} {{", *writer.lines, "}"]
 
 
-def _store_function(form: Form, layout: Layout, names: Mapping[Value, str], kernel: object, result: Value) -> list[str]:
-    assert isinstance(kernel, Contraction)
+def _store_function(form: Form, layout: Layout, names: Mapping[Value, str], result: Value) -> list[str]:
     writer = Writer(form.ops, names)
     where = form.coordinates(_space_index(form, layout))
     writer.line("int batch = int(batch_), m = int(m_), n = int(n_);")

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from munet.engine.device import DeviceInfo
+from munet.engine.errors import DeviceError
 from munet.engine.program import Program
 
 Array = np.ndarray[Any, Any]
@@ -34,6 +35,7 @@ class Counters:
     upload_bytes_feeds: int = 0  # scalars and batch order, while running
     upload_bytes_other: int = 0  # data, initial states, checkpoints
     readback_bytes: int = 0
+    device_copy_bytes: int = 0  # from buffer to buffer, never by way of the host
     shader_compiles: int = 0  # GLSL -> SPIR-V, cache misses only
     pipelines: int = 0
     shaders_ms: float = 0.0  # GLSL -> SPIR-V and cache look-ups
@@ -63,6 +65,12 @@ class PassTime:
     us: float
 
 
+def check_apart(source: str, source_offset: int, target: str, target_offset: int, size_bytes: int) -> None:
+    """Raises DeviceError where two ranges of one buffer overlap: no device copies those."""
+    if source == target and abs(source_offset - target_offset) < size_bytes:
+        raise DeviceError(f"bytes {source_offset} and {target_offset} of {source} are {size_bytes} bytes each: they overlap")
+
+
 class Executor(Protocol):
     info: DeviceInfo
     counters: Counters
@@ -75,12 +83,23 @@ class Executor(Protocol):
         """
         ...
 
+    def unload(self, name: str) -> None:
+        """Forget the program `name` and free the buffers that no other program names; waits for what was submitted."""
+        ...
+
     def write(self, buffer: str, data: Array, *, offset_bytes: int = 0) -> None:
         """Copy host bytes into a buffer, after everything submitted so far. `data` may be reused at once."""
         ...
 
     def read(self, buffer: str, *, offset_bytes: int = 0, size_bytes: int | None = None) -> bytes:
         """Copy bytes back, after everything submitted so far; waits for it."""
+        ...
+
+    def copy(self, source: str, source_offset: int, target: str, target_offset: int, size_bytes: int) -> None:
+        """Copy bytes from buffer to buffer on the device, after everything submitted so far; does not wait.
+
+        The two ranges may not overlap. Raises DeviceError.
+        """
         ...
 
     def submit(self, program: Program, *, first_step: int, steps: int, feeds: Mapping[str, Array]) -> Ticket:

@@ -15,7 +15,7 @@ import numpy as np
 
 from munet.engine.device import REFERENCE
 from munet.engine.errors import DeviceError, OutOfDeviceMemory
-from munet.engine.execute.base import Array, Counters, PassTime, Ticket
+from munet.engine.execute.base import Array, Counters, PassTime, Ticket, check_apart
 from munet.engine.execute.storage import from_stored, to_stored
 from munet.engine.ir.evaluate import run_op
 from munet.engine.ir.module import Op, Value
@@ -89,6 +89,12 @@ class ReferenceExecutor:
         content = self._range(buffer, offset_bytes, size).tobytes()
         self.counters.readback_bytes += size
         return content
+
+    def copy(self, source: str, source_offset: int, target: str, target_offset: int, size_bytes: int) -> None:
+        check_apart(source, source_offset, target, target_offset, size_bytes)
+        content = self._range(source, source_offset, size_bytes)
+        self._range(target, target_offset, size_bytes)[:] = content
+        self.counters.device_copy_bytes += size_bytes
 
     def submit(self, program: Program, *, first_step: int, steps: int, feeds: Mapping[str, Array]) -> Ticket:
         loaded = self._program(program)

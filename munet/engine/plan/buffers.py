@@ -155,15 +155,12 @@ def dead_ranges(
     """For each pass (its level, the values it writes): bytes of the temporary arena that hold nothing when it starts."""
     name = f"{schedule.module.name}/temporary"
     arena = next((b.size_bytes for b in plan.buffers if b.name == name), 0)
-    written: set[Value] = set()
+    alive: list[Value] = []
     result: list[tuple[Placement, ...]] = []
     true_life = value_lifetimes(schedule)
     for level, outputs in passes:
-        busy = sorted(
-            (plan.placements[v].offset_bytes, plan.placements[v].end_bytes)
-            for v, life in true_life.items()
-            if v in written and life.last >= level and plan.placements[v].buffer == name
-        )
+        alive = [v for v in alive if true_life[v].last >= level]
+        busy = sorted((plan.placements[v].offset_bytes, plan.placements[v].end_bytes) for v in alive)
         free: list[Placement] = []
         position = 0
         for start, end in busy:
@@ -174,5 +171,5 @@ def dead_ranges(
         if arena > align(position, 4):
             free.append(Placement(name, align(position, 4), arena - align(position, 4)))
         result.append(tuple(free))
-        written.update(outputs)
+        alive += [v for v in outputs if v in true_life and plan.placements[v].buffer == name]
     return tuple(result)

@@ -7,6 +7,7 @@ gets a place of its own and a copy moves it at the end of the step.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -69,10 +70,15 @@ def _topological(ops: tuple[Op, ...], before: Mapping[Op, list[Op]]) -> list[Op]
 
 
 def _settle_states(module: Module) -> tuple[Module, dict[Value, Value]]:
-    """Which results are written over their state; the others get a copy at the end."""
+    """Which results are written over their state; the others get a copy at the end.
+
+    An output that is a state as it was before the step is copied too: it is read when the step is over.
+    """
+    module = _with_copied_outputs(module)
     producer = {v: op for op in module.ops for v in op.outputs}
     readers = users(module.ops)
     in_place: dict[Value, Value] = {}
+    behind: dict[Op, set[Op]] = {}
     copies: dict[str, Op] = {}
     outputs = set(module.outputs.values())
     for source in module.states:
@@ -84,7 +90,9 @@ def _settle_states(module: Module) -> tuple[Module, dict[Value, Value]]:
             writer is not None and result not in in_place and (is_update(writer) or is_watch(writer) or reads_in_place(writer, source.value, result))
         )
         if fine and writer is not None and not (result in outputs and not is_update(writer)):
-            blocked = _reachable(writer, readers)
+            if writer not in behind:  # a packed op writes many states
+                behind[writer] = _reachable(writer, readers)
+            blocked = behind[writer]
             if not any(reader in blocked for reader in readers.get(source.value, []) if reader is not writer):
                 in_place[result] = source.value
                 continue
@@ -105,6 +113,15 @@ def is_update(op: Op) -> bool:
     """Whether the op writes part of its first input in place by its very meaning."""
     ops = op.regions[0].ops if op.regions else (op,)
     return any(isinstance(kernel_of(inner), Update) for inner in ops)
+
+
+def _with_copied_outputs(module: Module) -> Module:
+    changing = {source.value for source in module.states if source.result is not None}
+    copies = {value: _copy(value, value) for value in module.outputs.values() if value in changing}
+    if not copies:
+        return module
+    outputs = {name: copies[value].output if value in copies else value for name, value in module.outputs.items()}
+    return replace(module, ops=(*copies.values(), *module.ops), outputs=outputs)
 
 
 def _copy(value: Value, like: Value) -> Op:
@@ -131,19 +148,27 @@ def _reachable(start: Op, readers: Mapping[Value, list[Op]]) -> set[Op]:
     return found - {start}
 
 
+@functools.lru_cache(maxsize=1)
+def _regions_reading(op: Op) -> dict[Value, list[Region]]:
+    """The bodies of a packed op by what they read. Remembered for one op: each of its values is asked for in turn."""
+    found: dict[Value, list[Region]] = {}
+    for region in op.regions:
+        for value in dict.fromkeys(region.inputs):
+            found.setdefault(value, []).append(region)
+    return found
+
+
+def _alone(region: Region) -> Op:
+    """One body of a packed op as an op of its own."""
+    params = {"kind": "map", "space": region.outputs[0].shape, "axes": ()}
+    return Op("fused", region.inputs, region.outputs, params=params, regions=(region,))
+
+
 def reads_in_place(op: Op, value: Value, result: Value) -> bool:
     """Whether `result` may overwrite `value` while the op runs: each element of `value` is read only by the invocation that
     writes the same element, before it does."""
     if is_packed(op):
-        return all(
-            reads_in_place(
-                Op("fused", r.inputs, r.outputs, params={"kind": "map", "space": r.outputs[0].shape, "axes": ()}, regions=(r,)),
-                value,
-                result,
-            )
-            for r in op.regions
-            if value in r.inputs and result in r.outputs
-        ) and all(result in r.outputs for r in op.regions if value in r.inputs)
+        return all(result in r.outputs and reads_in_place(_alone(r), value, result) for r in _regions_reading(op).get(value, ()))
     if value not in op.inputs:
         return True
     form = form_of(op)

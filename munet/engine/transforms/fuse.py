@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from munet.engine.coordinates import Coordinates, identity_element, kernel_of
+from munet.engine.coordinates import Coordinates, Indices, identity_element, kernel_of
 from munet.engine.device import DeviceInfo
 from munet.engine.ir.module import Module, Op, Region, Shape, Value, users
 from munet.engine.kernels import Elementwise, KernelKind, Reduction, Site, Update, View, Watch, reduced_axes
-from munet.engine.scalar import count_flops
+from munet.engine.scalar import Load, count_flops
 
 MAX_OPS = 96  # of one group; longer chains are cut
 CHEAP_LOADS = 4
@@ -64,6 +64,8 @@ class Fusion:
         self.member: dict[Value, Group] = {}
         self.floating: dict[Value, Floating] = {}
         self.groups: list[Group] = []
+        self.read: dict[tuple[Op, Indices], tuple[Load, ...]] = {}  # loads of ops at indices
+        self.rows: dict[tuple[Shape, tuple[int, ...]], Group] = {}  # the last group over rows of each kind
         self.update_ops = self._update_ops()
         self.update_group = self._update_components()
         # what updates read must be in memory, so that updates of all parameters can run as one
@@ -122,7 +124,8 @@ class Fusion:
     def _place_reduction(self, op: Op) -> None:
         shape = op.inputs[0].shape
         axes = reduced_axes(op.params["axes"], len(shape))
-        group = self._latest_group(op)
+        # One that reads no kernel's result rides in the last kernel over such rows: its readers mostly are there.
+        group = self._latest_group(op) or self.rows.get((shape, axes))
         if (
             group
             and group.kind == "reduction"
@@ -243,6 +246,8 @@ class Fusion:
     def _start(self, op: Op, kind: str, space: Shape, axes: tuple[int, ...] = ()) -> None:
         self._add(Group(kind, space, axes))
         self._join(op, self.groups[-1])
+        if kind == "reduction":
+            self.rows[space, axes] = self.groups[-1]
 
     def _add(self, group: Group) -> None:
         group.serial = len(self.groups)
@@ -280,7 +285,11 @@ class Fusion:
         if where is None:
             return False
         self._follow_views(op, where)
-        return where.follow(op) and where.aligned(op, lambda v: self.floating[v].op if v in self.floating else None)
+        return where.follow(op) and where.aligned(op, self._floating_op, self.read)
+
+    def _floating_op(self, value: Value) -> Op | None:
+        floating = self.floating.get(value)
+        return floating.op if floating else None
 
     def _coordinates(self, group: Group) -> Coordinates | None:
         """Those of the group's ops, for the caller to change; None if one lies outside the space. Each op is followed once."""

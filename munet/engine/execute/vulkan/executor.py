@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from munet.engine.errors import DeviceError, MunetError
-from munet.engine.execute.base import Array, Counters, PassTime, Ticket
+from munet.engine.execute.base import Array, Counters, PassTime, Ticket, check_apart
 from munet.engine.execute.vulkan.buffers import NamedBuffers
 from munet.engine.execute.vulkan.commands import Commands, Region
 from munet.engine.execute.vulkan.device import Device, open_device
@@ -128,6 +128,13 @@ class VulkanExecutor:
             size_bytes = self._buffers[buffer].spec.size_bytes - offset_bytes
         source = self._buffers.range(buffer, offset_bytes, size_bytes)
         return self._transfers.read(source, offset_bytes, size_bytes, f"read of {buffer}")
+
+    def copy(self, source: str, source_offset: int, target: str, target_offset: int, size_bytes: int) -> None:
+        self._ensure_open()
+        check_apart(source, source_offset, target, target_offset, size_bytes)
+        origin = self._buffers.range(source, source_offset, size_bytes)
+        destination = self._buffers.range(target, target_offset, size_bytes)
+        self._transfers.move(origin, destination, (source_offset, target_offset, size_bytes), f"copy from {source} to {target}")
 
     def submit(self, program: Program, *, first_step: int, steps: int, feeds: Mapping[str, Array]) -> Ticket:
         self._ensure_open()

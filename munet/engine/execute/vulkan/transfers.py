@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from munet.engine.execute.base import Counters
-from munet.engine.execute.vulkan.commands import Commands, Timestamps
+from munet.engine.execute.vulkan.commands import Commands, Region, Timestamps
 from munet.engine.execute.vulkan.device import Device
 from munet.engine.execute.vulkan.memory import Buffer, Bytes, Memory
 from munet.engine.execute.vulkan.queue import Queue
@@ -104,6 +104,14 @@ class Transfers:
         self._counters.readback_bytes += size_bytes
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
+    def move(self, source: Buffer, target: Buffer, region: Region, where: str) -> None:
+        """Copies from buffer to buffer, after all that was submitted before; does not wait."""
+        self._recycle(_CHUNKS_IN_FLIGHT - 1, where)
+        slot = self.acquire(0, 0)
+        self._copy(slot, source.handle, target.handle, region, where)
+        self._chunks.append(slot)
+        self._counters.device_copy_bytes += region[2]
+
     def zero(self, buffers: list[Buffer], where: str) -> None:
         """Fills new buffers with zeros."""
         if not buffers:
@@ -124,7 +132,7 @@ class Transfers:
             slot.times.close()
         self._slots.clear()
 
-    def _copy(self, slot: Slot, source: Any, destination: Any, region: tuple[int, int, int], where: str) -> None:
+    def _copy(self, slot: Slot, source: Any, destination: Any, region: Region, where: str) -> None:
         self._commands.begin(slot.head)
         self._commands.copy(slot.head, source, destination, [region])
         self._commands.barrier(slot.head, to_host=True)
