@@ -11,7 +11,8 @@ import typer
 from rich.console import Console
 
 import munet.nodes  # noqa: F401  # fills the registry
-from munet.engine.codegen.shader_asset import Asset, asset_names, explain, load_asset
+from munet.engine.codegen.asset_choice import explain
+from munet.engine.codegen.shader_asset import Asset, asset_names, load_asset
 from munet.engine.device import DeviceInfo
 from munet.engine.errors import DeviceError, MunetError, ShaderError
 from munet.engine.execute.choose import device_index, device_info

@@ -22,11 +22,13 @@ ORDER = """
     index scalar kernels operator coordinates ir/verify ir/evaluate
     hostscalar philox builder initial
     files strict_json project_model project
-    autodiff structure optimising lower validate
+    autodiff subgraphs structure optimising lower validate
     transforms/ codegen/ passlist program plan/ emit compile
     execute/
-    events feeding pacing checkpoint runfolder evaluation diagnose session
-    compare dump inspect kernel_check
+    inspect costs profiling
+    events feeding pacing checkpoint runfolder states evaluation diagnose
+    training prediction replacing recipe session
+    compare dump kernel_check
 """.split()
 
 ONLY_IN = {  # package -> the one place that may import it

@@ -62,8 +62,10 @@ def read_idx(content: bytes) -> Array:
     if len(content) < 4 or content[:3] != b"\0\0\x08" or not 1 <= content[3] <= 8:
         raise DataError("not an IDX file of bytes")
     head = 4 + 4 * content[3]
+    if len(content) < head:
+        raise DataError("an IDX file that ends within its head")
     shape = tuple(int.from_bytes(content[at : at + 4], "big") for at in range(4, head, 4))
-    elements = np.frombuffer(content, np.uint8, offset=min(head, len(content)))
+    elements = np.frombuffer(content, np.uint8, offset=head)
     expected = int(np.prod(shape, dtype=object))
     if len(elements) != expected:
         raise DataError(f"an IDX file of {list(shape)} has {len(elements)} elements, not {expected}")

@@ -85,10 +85,14 @@ def read_picture(path: Path, mode: str, *, largest: int = 0, exact: int = 0) -> 
             raise DataError(f"{path}: it has {image.width} x {image.height} pixels, more than {LARGEST_PIXELS}")
         pixels = image.convert(mode)
         if exact:
-            pixels = pixels.resize((exact, exact), Image.Resampling.BOX if exact <= min(pixels.size) else Image.Resampling.BILINEAR)
+            pixels = pixels.resize(
+                (exact, exact), Image.Resampling.BOX if exact <= min(pixels.size) else Image.Resampling.BILINEAR
+            )
         elif largest and max(pixels.size) > largest:
             share = largest / max(pixels.size)
-            pixels = pixels.resize((max(1, round(pixels.width * share)), max(1, round(pixels.height * share))), Image.Resampling.BOX)
+            pixels = pixels.resize(
+                (max(1, round(pixels.width * share)), max(1, round(pixels.height * share))), Image.Resampling.BOX
+            )
         return np.asarray(pixels)
 
 

@@ -1,4 +1,7 @@
-"""Data sets made by rule: exclusive or, intertwined spirals, clouds, a curve. The same arguments give the same points on every machine."""
+"""Data sets made by rule: exclusive or, intertwined spirals, clouds, a curve.
+
+The same arguments give the same points on every machine.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ def xor() -> Dataset:
 def spiral(classes: int = 3, points: int = 200, noise: float = 0.1, seed: int = 0) -> Dataset:
     """`classes` arms that wind once round the origin: `x` f32 [n, 2] within about ±1, `label` u8 [n].
 
-    n is classes · points: `points` counts those of one arm. Sample i belongs to arm i mod classes. `noise` is the standard deviation added to each coordinate.
+    n is classes · points: `points` counts those of one arm. Sample i belongs to arm i mod classes. `noise` is the standard
+    deviation added to each coordinate.
     The held-out points lie on the same arms at other radii and with other noise.
     Raises DataError for fewer than 1 or more than 256 classes, less than one point, or negative noise.
     """
@@ -61,7 +65,9 @@ def blobs(classes: int = 3, points: int = 100, features: int = 2, spread: float 
         raise DataError(f"the spread of a cloud is at least 0, not {spread}")
     centres = 2 * _uniforms(classes * features, seed, 2).reshape(classes, features) - 1
     label = np.arange(classes * points) % classes
-    parts = [centres[label] + spread * _normals(label.size * features, seed, 4 + 2 * part).reshape(-1, features) for part in (0, 1)]
+    parts = [
+        centres[label] + spread * _normals(label.size * features, seed, 4 + 2 * part).reshape(-1, features) for part in (0, 1)
+    ]
     train, test = ({"x": x.astype(np.float32), "label": label.astype(np.uint8)} for x in parts)
     return Dataset(train, test)
 

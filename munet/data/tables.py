@@ -55,7 +55,9 @@ def read_table(path: Path, target: str, held_out: float, *, standardise: bool) -
     mean, deviation = train["x"].mean(axis=0), train["x"].std(axis=0)
     for part in (train, test):
         if part:
-            part["x"] = ((part["x"] - mean) / np.where(deviation > 0, deviation, 1) if standardise else part["x"]).astype(np.float32)
+            part["x"] = ((part["x"] - mean) / np.where(deviation > 0, deviation, 1) if standardise else part["x"]).astype(
+                np.float32
+            )
     return Dataset(train, test)
 
 
@@ -181,6 +183,6 @@ def _usable(path: Path, name: str, array: Array) -> Array:
         return np.ascontiguousarray(array, array.dtype.newbyteorder("="))
     if kind == "f":
         return np.ascontiguousarray(array, np.float32)
-    if size > 4 and array.size and not (-(2**31) <= array.min() and array.max() < 2**31):
+    if size > 4 and array.size and not (array.min() >= -(2**31) and array.max() < 2**31):
         raise DataError(f'{path}: array "{name}" holds {array.dtype} beyond 32 bits')
     return np.ascontiguousarray(array, np.int32)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from munet.engine.dtypes import BY_NAME, F32, I32, DType
+from munet.engine.errors import GraphError, Problem
 from munet.engine.hostscalar import HostScalar
 from munet.engine.ir.module import BUILDER, Initial, Module, Op, Origin, Shape, Source, Value
 from munet.engine.operator import Operator, find
@@ -30,6 +31,7 @@ class Builder:
         self.ops: list[Op] = []
         self.sources: dict[str, Source] = {}
         self._source_names: dict[Value, str] = {}
+        self._owners: dict[str, str] = {}  # states' names -> the nodes they belong to
         self.scalars: dict[str, tuple[int, HostScalar]] = {}  # by text: column and value
         self.outputs: dict[str, Value] = {}
         self.recorded: dict[str, Value] = {}
@@ -138,6 +140,10 @@ class Builder:
     def state(self, name: str, shape: Shape, *, initial: Initial, group: str, dtype: DType = F32) -> Value:
         """A state called `name` under the current origin; one asked for again (a shared layer) is the same state."""
         path = "/".join((*self._origin, name)) if self._origin else name
+        owner = self._origin[0] if self._origin else ""
+        if self._owners.setdefault(path, owner) != owner:  # ids may hold "/"
+            found = f'its state "{path}" is called like one of "{self._owners[path]}"'
+            raise GraphError(Problem("ambiguous-state", found, "states have different names", "rename one of the nodes"))
         if path in self.sources:
             return self.sources[path].value
         return self.source(Source(path, "state", Value(shape, dtype, path), group, initial=initial))
@@ -190,7 +196,8 @@ class Builder:
         failed = raised > 0
         for name, source in self.sources.items():
             if source.result is not None:
-                with self.at_origin(() if name.startswith(f"{self.name}/") else tuple(name.split("/"))[:1]):
+                owner = self._owners.get(name, "")
+                with self.at_origin((owner,) if owner and not name.startswith(f"{self.name}/") else ()):
                     held = self._op("where", {"test": [failed], "x": [source.value], "y": [source.result]})
                 self.sources[name] = replace(source, result=held)
         self.set_result(flag, raised)

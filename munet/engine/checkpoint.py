@@ -48,9 +48,7 @@ def hash_of(project: str) -> str:
 
 def write_checkpoint(path: PathLike, states: Mapping[str, Array], header: Header) -> None:
     """Replaces the file in one step; a crash leaves the old one. Raises ProjectError when it cannot be written."""
-    # A rank-0 array must stay one, so only those that need it are copied.
-    tensors = {name: array if array.flags.c_contiguous else np.ascontiguousarray(array) for name, array in states.items()}
-    write_file(path, safetensors.numpy.save(tensors, metadata={_KEY: json.dumps(asdict(header))}))
+    write_file(path, safetensors.numpy.save(_contiguous(states), metadata={_KEY: json.dumps(asdict(header))}))
 
 
 def read_checkpoint(path: PathLike) -> tuple[dict[str, Array], Header]:
@@ -68,6 +66,28 @@ def read_checkpoint(path: PathLike) -> tuple[dict[str, Array], Header]:
     return arrays, header
 
 
+def read_arrays(path: PathLike) -> dict[str, Array]:
+    """The arrays of any safetensors file, by name. Raises CheckpointError saying what is wrong with it."""
+    file = str(path)
+    try:
+        return safetensors.numpy.load(read_file(path, _size_of(file)))
+    except ProjectError as error:
+        raise CheckpointError(f"{file}: {'; '.join(problem.found for problem in error.problems)}") from None
+    except (SafetensorError, KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise CheckpointError(f"{file}: this is no safetensors file, or it is damaged ({error})") from None
+
+
+def write_arrays(path: PathLike, arrays: Mapping[str, Array]) -> None:
+    """A safetensors file of arrays alone. Raises ProjectError when it cannot be written."""
+    write_file(path, safetensors.numpy.save(_contiguous(arrays)))
+
+
+def fitting(expected: Mapping[str, Array], found: Mapping[str, Array]) -> dict[str, Array]:
+    """Those arrays that have the name, shape and dtype of an expected one."""
+    same = (name for name in expected if name in found and found[name].shape == expected[name].shape)
+    return {name: found[name] for name in same if found[name].dtype == expected[name].dtype}
+
+
 def check_states(file: str, expected: Mapping[str, Array], found: Mapping[str, Array]) -> None:
     """Raises CheckpointError naming what differs: missing or unknown states, shapes, dtypes."""
     faults = [f"{name} is missing" for name in expected if name not in found]
@@ -81,6 +101,11 @@ def check_states(file: str, expected: Mapping[str, Array], found: Mapping[str, A
     if faults:
         more = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
         raise CheckpointError(f"{file} does not fit this project: {'; '.join(faults[:_SHOWN])}{more}")
+
+
+def _contiguous(arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """A rank-0 array must stay one, so only those that need it are copied."""
+    return {name: array if array.flags.c_contiguous else np.ascontiguousarray(array) for name, array in arrays.items()}
 
 
 def _size_of(file: str) -> int:

@@ -50,12 +50,10 @@ def find_culprit(executor: Executor, module: Module, program: Program, step: int
             executor.write(place.buffer, to_stored(np.zeros((), np.int32), source.value.dtype), offset_bytes=place.offset_bytes)
     executor.wait(executor.submit(plain, first_step=step, steps=1, feeds=feeds))
     read = _Reader(executor, plain)
-    for compute_pass in (p for passes in plain.pass_lists for p in passes):
-        for op in compute_pass.ops:
-            culprit = _look_at(op, read)
-            if culprit is not None:
-                return culprit
-    return None
+    ops = (op for passes in plain.pass_lists for p in passes for op in p.ops)
+    culprit = next((found for op in ops if (found := _look_at(op, read)) is not None), None)
+    executor.unload(plain.name)
+    return culprit
 
 
 def _without_updates(module: Module) -> Module:

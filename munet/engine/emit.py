@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from munet.engine.builder import FEED_ROWS
+from munet.engine.codegen.asset_choice import Choice
 from munet.engine.codegen.contraction_asset import ASSET, plan_contraction, write_variant
 from munet.engine.codegen.form import Form, flattened, form_of, is_packed
 from munet.engine.codegen.glsl import Buffer, flops_of, write_shader
 from munet.engine.codegen.parts import Part, plan_part
-from munet.engine.codegen.shader_asset import Choice
 from munet.engine.device import DeviceInfo
 from munet.engine.errors import GraphError
 from munet.engine.ir.module import Module, Op, Origin, Value

@@ -67,6 +67,12 @@ class Evaluation:
             samples += part.batch * part.steps
         return {name: total / samples for name, total in sums.items()}
 
+    def close(self) -> None:
+        """Unload the programs: the states they read are about to go."""
+        for part in self._parts:
+            self._executor.unload(part.program.name)
+        self._parts.clear()
+
     def _add(self, lowered: Lowered, name: str, first_row: int, steps: int, batch: int) -> None:
         program = compile_program(with_own_states(lowered.module, name), self._executor.info, states=self._states, off=self._off)
         self._executor.load(program)
@@ -124,15 +130,18 @@ def with_own_states(module: Module, name: str) -> Module:
     return replace(module, name=name, sources=sources)
 
 
-def write_data(executor: Executor, program: Program, lowered: Lowered) -> None:
-    """Upload the data sets that the program reads."""
+def write_data(executor: Executor, program: Program, lowered: Lowered, there: Collection[str] = ()) -> None:
+    """Upload the data sets that the program reads, but for the sources named in `there`.
+
+    A split may be "train@2": that of the second drawing of a session, where it differs from the first one's.
+    """
     datasets = {feeding.node: feeding.dataset for feeding in lowered.sources}
     for source in program.module.sources:
-        if source.role != "data" or source.value not in program.placements:
+        if source.role != "data" or source.value not in program.placements or source.name in there:
             continue
         node, split, socket = source.name.rsplit("/", 2)
         dataset = datasets[node]
-        columns = dataset.train if split == "train" else (dataset.test or dataset.train)
+        columns = dataset.train if split.partition("@")[0] == "train" else (dataset.test or dataset.train)
         placement = program.placements[source.value]
         executor.write(placement.buffer, to_stored(columns[socket], source.value.dtype), offset_bytes=placement.offset_bytes)
 

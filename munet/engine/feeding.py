@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from munet.engine.errors import MunetError
-from munet.engine.hostscalar import HostScalar, StepContext
+from munet.engine.hostscalar import HostScalar
 from munet.engine.operator import Array
 from munet.engine.philox import stream_key
 
@@ -79,20 +79,32 @@ class _Watched:
         return self._step
 
 
+class _Moving:
+    """A step context that goes from step to step: a submit has hundreds of them."""
+
+    def __init__(self, step: int, live: dict[str, float]):
+        self.step, self.live = step, live
+
+
 def scalar_rows(scalars: Sequence[HostScalar], first_step: int, steps: int, live: dict[str, float]) -> Array:
     """The table of host scalars, f32 [steps, columns]; worked out in double precision, once where the step does not matter."""
     rows = np.empty((steps, len(scalars)), np.float64)
-    later = [StepContext(step, live) for step in range(first_step + 1, first_step + steps)]
     for column, scalar in enumerate(scalars):
         first = _Watched(first_step, live)
-        rows[:, column] = _number(scalar, first)
-        if first.looked:
-            rows[1:, column] = [_number(scalar, context) for context in later]
+        rows[:, column] = _numbers(scalar, first, 1)[0]
+        if first.looked and steps > 1:
+            rows[1:, column] = _numbers(scalar, _Moving(first_step + 1, live), steps - 1)
     return rows.astype(np.float32)
 
 
-def _number(scalar: HostScalar, context: Any) -> float:
+def _numbers(scalar: HostScalar, context: Any, count: int) -> list[float]:
+    """The scalar at the context's step and those that follow."""
+    value, found = scalar.value, list[float]()
     try:
-        return scalar.value(context)
+        found.append(value(context))
+        for _ in range(count - 1):
+            context.step += 1
+            found.append(value(context))
     except (ArithmeticError, ValueError) as error:
         raise MunetError(f"step {context.step + 1}: the number {scalar.text} cannot be worked out: {error}") from None
+    return found

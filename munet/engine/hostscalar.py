@@ -7,6 +7,7 @@ step's row of scalars. So a schedule costs no pass, and changing a live value ne
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -35,31 +36,31 @@ class HostScalar:
         return HostScalar(f"({first.text} {sign} {second.text})", lambda c: apply(first.value(c), second.value(c)))
 
     def __add__(self, other: Any) -> Any:
-        return self._with(other, "+", lambda a, b: a + b)
+        return self._with(other, "+", operator.add)
 
     def __radd__(self, other: Any) -> Any:
-        return self._with(other, "+", lambda a, b: a + b, swapped=True)
+        return self._with(other, "+", operator.add, swapped=True)
 
     def __sub__(self, other: Any) -> Any:
-        return self._with(other, "-", lambda a, b: a - b)
+        return self._with(other, "-", operator.sub)
 
     def __rsub__(self, other: Any) -> Any:
-        return self._with(other, "-", lambda a, b: a - b, swapped=True)
+        return self._with(other, "-", operator.sub, swapped=True)
 
     def __mul__(self, other: Any) -> Any:
-        return self._with(other, "*", lambda a, b: a * b)
+        return self._with(other, "*", operator.mul)
 
     def __rmul__(self, other: Any) -> Any:
-        return self._with(other, "*", lambda a, b: a * b, swapped=True)
+        return self._with(other, "*", operator.mul, swapped=True)
 
     def __truediv__(self, other: Any) -> Any:
-        return self._with(other, "/", lambda a, b: a / b)
+        return self._with(other, "/", operator.truediv)
 
     def __rtruediv__(self, other: Any) -> Any:
-        return self._with(other, "/", lambda a, b: a / b, swapped=True)
+        return self._with(other, "/", operator.truediv, swapped=True)
 
     def __pow__(self, other: Any) -> Any:
-        return self._with(other, "**", lambda a, b: a**b)
+        return self._with(other, "**", operator.pow)
 
     def __neg__(self) -> HostScalar:
         return HostScalar(f"(-{self.text})", lambda c: -self.value(c))
@@ -69,9 +70,9 @@ def constant(number: float) -> HostScalar:
     return HostScalar(repr(number), lambda c: number)
 
 
-def step() -> HostScalar:
-    """The number of the step being taken, from 1, as optimisers count."""
-    return HostScalar("t", lambda c: float(c.step + 1))
+def step(every: int = 1) -> HostScalar:
+    """The number of the update being made, from 1, as optimisers count; one is made `every` so many steps."""
+    return HostScalar("t" if every == 1 else f"t/{every}", lambda c: float(c.step // every + 1))
 
 
 def live(node: str, param: str) -> HostScalar:

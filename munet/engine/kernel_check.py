@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from munet.engine.codegen.asset_check import check_asset
-from munet.engine.codegen.shader_asset import Asset, Configuration, Tolerance, Variant, eligible_configurations
+from munet.engine.codegen.asset_choice import eligible_configurations
+from munet.engine.codegen.shader_asset import Asset, Configuration, Tolerance, Variant
 from munet.engine.device import DeviceInfo
 from munet.engine.errors import ShaderError
 from munet.engine.execute.base import Executor
@@ -66,6 +67,8 @@ def verify(asset: Asset, executor: Executor, *, seed: int = 0, reference: Refere
     Raises ShaderError or DeclarationError when a variant does not compile or does not fit its contract.
     """
     reference = reference or REFERENCES.get(asset.name)
+    if executor.info.kind == "reference":
+        raise ShaderError("the NumPy reference runs no shaders; verify them on a Vulkan device")
     if reference is None:
         raise ShaderError(f"asset {asset.name} has no reference to be verified against")
     check_asset(asset, api_version=executor.info.api_version)
@@ -91,34 +94,41 @@ def _verify_one(
     seed: int,
 ) -> Verdict:
     shapes = reference.shapes(dims)
-    written = [name for name, access in asset.contract.buffers.items() if access != "read"]
     rng = np.random.default_rng([seed, *dims.values()])
-    arrays = {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items() if name not in written}
-    expected = reference.result({name: array.astype(np.float64) for name, array in arrays.items()})
-    program = _program(asset, variant, configuration, dims, shapes)
-    executor.load(program)
-    start = {name: arrays.get(name, np.full(shape, np.nan, np.float32)) for name, shape in shapes.items()}
-    for name, array in start.items():
-        executor.write(_buffer(asset, name), _guarded(array))
-    executor.wait(executor.submit(program, first_step=0, steps=1, feeds={}))
-    found = {name: np.frombuffer(executor.read(_buffer(asset, name)), np.uint32) for name in shapes}
-    what = (
-        f"{asset.name}/{variant.name}.comp{f' ({configuration})' if configuration.constants else ''}, f32 {list(dims.values())}"
-    )
-    again = f"Repeat: munet shaders verify {asset.name} --seed {seed}"
-    error, problem = 0.0, ""
+    inputs = {name: rng.normal(size=shapes[name]).astype(np.float32) for name in shapes if asset.contract.buffers[name] == "read"}
+    expected = reference.result({name: array.astype(np.float64) for name, array in inputs.items()})
+    found = _run(asset, _program(asset, variant, configuration, dims, shapes), shapes, inputs, executor)
+    error, problems = 0.0, []
     for name, words in found.items():
-        inner, outside = words[GUARD_WORDS:-GUARD_WORDS][: math.prod(shapes[name])], _outside(words, math.prod(shapes[name]))
-        if np.any(outside != GUARD):
-            problem = problem or f"{what}: wrote outside of {name}, at word {_first(outside != GUARD)}. {again}"
-        if name in arrays and not np.array_equal(inner, arrays[name].ravel().view(np.uint32)):
-            problem = problem or f"{what}: changed its input {name}. {again}"
+        inner = words[GUARD_WORDS : words.size - GUARD_WORDS]
+        outside = np.concatenate([words[:GUARD_WORDS], words[words.size - GUARD_WORDS :]]) != GUARD
+        if np.any(outside):
+            problems.append(f"wrote outside of {name}, {_nearest(outside)}")
+        if name in inputs and not np.array_equal(inner, inputs[name].ravel().view(np.uint32)):
+            problems.append(f"changed its input {name}")
         if name in expected:
             tolerance = variant.tolerance.get("f32", Tolerance())
             ratio, text = _compare(inner.view(np.float32).reshape(shapes[name]), expected[name], tolerance, dims)
             error = max(error, ratio)
-            problem = problem or (f"{what}: {text}. {again}" if text else "")
+            problems += [text] if text else []
+    constants = f" ({configuration})" if configuration.constants else ""
+    what = f"{asset.name}/{variant.name}.comp{constants}, f32 {list(dims.values())}"
+    again = f"Repeat: munet shaders verify {asset.name} --seed {seed}"
+    problem = f"{what}: {'; '.join(problems)}. {again}" if problems else ""
     return Verdict(asset.name, variant.name, configuration, dims, error, problem)
+
+
+def _run(
+    asset: Asset, program: Program, shapes: Mapping[str, tuple[int, ...]], inputs: Mapping[str, Array], executor: Executor
+) -> dict[str, Array]:
+    """The words of each buffer with its guard zones after one run; results start as NaN."""
+    executor.load(program)
+    for name, shape in shapes.items():
+        array = inputs[name] if name in inputs else np.full(shape, np.nan, np.float32)
+        zone = np.full(GUARD_WORDS, GUARD)
+        executor.write(_buffer(asset, name), np.concatenate([zone, array.ravel().view(np.uint32), zone]))
+    executor.wait(executor.submit(program, first_step=0, steps=1, feeds={}))
+    return {name: np.frombuffer(executor.read(_buffer(asset, name)), np.uint32) for name in shapes}
 
 
 def _program(
@@ -153,15 +163,6 @@ def _buffer(asset: Asset, name: str) -> str:
     return f"verify {asset.name}/{name}"
 
 
-def _guarded(array: Array) -> Array:
-    zone = np.full(GUARD_WORDS, GUARD)
-    return np.concatenate([zone, array.ravel().view(np.uint32), zone])
-
-
-def _outside(words: Array, count: int) -> Array:
-    return np.concatenate([words[:GUARD_WORDS], words[GUARD_WORDS + count :]])
-
-
 def _compare(found: Array, expected: Array, tolerance: Tolerance, dims: Mapping[str, int]) -> tuple[float, str]:
     """Largest difference over what is allowed, and what to say if that is above 1."""
     if not found.size:
@@ -177,5 +178,7 @@ def _compare(found: Array, expected: Array, tolerance: Tolerance, dims: Mapping[
     return worst, f"largest difference {difference[at]:.2g} at {place}, allowed {allowed[at]:.2g}"
 
 
-def _first(mask: Array) -> int:
-    return int(np.argmax(mask))
+def _nearest(touched: Array) -> str:
+    """Where the guard zones were first touched."""
+    at = int(np.argmax(touched))
+    return f"{GUARD_WORDS - at} words before it" if at < GUARD_WORDS else f"{at - GUARD_WORDS} words behind it"

@@ -13,16 +13,17 @@ from typing import Any
 from munet.engine import hostscalar
 from munet.engine.autodiff import depends, gradients, values_behind
 from munet.engine.builder import Builder
-from munet.engine.dtypes import F32, I32, of_array
+from munet.engine.dtypes import F32, I32, DType, of_array
 from munet.engine.errors import GraphError, MunetError, Problem, ProjectError
-from munet.engine.graph import Graph, Node
+from munet.engine.graph import Edge, Graph, Node
 from munet.engine.hostscalar import HostScalar
-from munet.engine.ir.module import Initial, Module, Source, Value
-from munet.engine.operator import REGISTRY, DataSource, Declaration, Layer, Operator, Optimiser, Schedule
-from munet.engine.optimising import average, clipped
+from munet.engine.ir.module import Initial, Module, Shape, Source, Value
+from munet.engine.operator import REGISTRY, DataSource, Declaration, Layer, Operator, Optimiser, Relay, Schedule
+from munet.engine.optimising import accumulated, average, clipped, held, update_due
 from munet.engine.structure import examine
+from munet.engine.subgraphs import flatten
 
-MODES = ("train", "evaluate")
+MODES = ("train", "evaluate", "predict")
 NOTHING_TRAINS = Problem(
     "nothing-trains", "there is no optimiser, so nothing would be trained", cure="a node such as Adam, wired to the loss"
 )
@@ -49,14 +50,21 @@ class Lowered:
     scalars: tuple[HostScalar, ...] = ()  # columns of the feed "scalars"
     live: Mapping[str, float] = field(default_factory=dict)  # live parameters by "node.param", as drawn
     shapes: Mapping[tuple[str, str], Value] = field(default_factory=dict)  # by (node, output socket), for the drawing
+    flat: Graph = field(default_factory=Graph)  # the graph as it was lowered: subgraphs in place of their instances
 
 
-def lower(graph: Graph, mode: str = "train", *, batch: int = 0) -> Lowered:
-    """The module of one step. `mode` "evaluate" reads the held-out split and no optimiser; `batch` goes before the sources'.
+Given = Mapping[tuple[str, str], tuple[Shape, DType]]  # by (source node, socket)
 
+
+def lower(graph: Graph, mode: str = "train", *, batch: int = 0, given: Given | None = None, name: str = "") -> Lowered:
+    """The module of one step.
+
+    mode   "train"; "evaluate" reads the held-out split and no optimiser; "predict" takes what is `given` in place of what
+           sources bring, records nothing, and leaves out nodes that lack something
+    batch  goes before the sources' own;  name: the module's, its mode unless given
     Raises ProjectError with every problem found.
     """
-    lowering = Lowering(graph, mode, batch)
+    lowering = Lowering(graph, mode, batch, given, name)
     lowered = lowering.run()
     if lowering.problems:
         raise ProjectError(lowering.problems)
@@ -69,15 +77,20 @@ def lower(graph: Graph, mode: str = "train", *, batch: int = 0) -> Lowered:
 class Lowering:
     """One walk over the graph; `problems` collects what is wrong, nodes behind a faulty one are skipped."""
 
-    def __init__(self, graph: Graph, mode: str, batch: int = 0):
-        self.graph, self.mode, self.batch = graph, mode, batch
-        self.structure = examine(graph)
-        self.problems = list(self.structure.problems)
-        self.builder = Builder(mode, training=mode == "train")
+    def __init__(self, graph: Graph, mode: str, batch: int = 0, given: Given | None = None, name: str = ""):
+        self.flat = flatten(graph)
+        self.graph, self.mode, self.batch, self.given = self.flat.graph, mode, batch, given or {}
+        self.structure = examine(self.graph)
+        self.leaving: dict[str, list[Edge]] = {}  # wires by the node they come from
+        for edge in self.graph.edges:
+            self.leaving.setdefault(edge.source, []).append(edge)
+        self.problems = [*self.flat.problems, *self.structure.problems]
+        self.builder = Builder(name or mode, training=mode == "train")
         self.results: dict[tuple[str, str], Value | HostScalar] = {}
         self.feedings: list[Feeding] = []
         self.live: dict[str, float] = {}
         self.optimised: dict[str, str] = {}  # parameter -> optimiser node that updates it
+        self.frozen: set[str] = set()  # parameters that stay as they are
 
     def run(self) -> Lowered | None:
         with self.builder.active():
@@ -86,12 +99,13 @@ class Lowering:
             for node in self.structure.order:
                 if self.mode == "train" and isinstance(REGISTRY.get(node.operator), Optimiser):
                     self._guarded(node, self._lower_optimiser)
+            self.results |= {key: self.results[end] for key, end in self.flat.behind.items() if end in self.results}
             if self.problems:
                 return None
             module = self.builder.finish()
         shapes = {key: value for key, value in self.results.items() if isinstance(value, Value)}
         scalars = tuple(value for _, value in sorted(self.builder.scalars.values(), key=lambda pair: pair[0]))
-        return Lowered(module, self.mode, tuple(self.feedings), scalars, self.live, shapes)
+        return Lowered(module, self.mode, tuple(self.feedings), scalars, self.live, shapes, self.graph)
 
     def _guarded(self, node: Node, work: Callable[[Node, Declaration], None]) -> None:
         """Run `work`; what it raises becomes a problem of the node."""
@@ -120,7 +134,7 @@ class Lowering:
 
     def _lower_node(self, node: Node, declared: Declaration) -> None:
         inputs = self._inputs(node)
-        if inputs is None or isinstance(declared, Optimiser):
+        if inputs is None or isinstance(declared, Optimiser | Relay):
             return
         if node.muted:
             first = next(values[0] for values in inputs.values())
@@ -133,7 +147,9 @@ class Lowering:
             case Layer():
                 values = self._values(declared, inputs)
                 arguments = {name: self._argument(declared, name, values) for name in declared.inputs}
+                known = set(self.builder.sources)
                 self._keep(node, declared, declared.function(self.builder, **arguments, **params))
+                self.frozen |= self.builder.sources.keys() - known if node.frozen else set()
             case DataSource():
                 self._lower_source(node, declared, params)
             case Schedule():
@@ -160,13 +176,14 @@ class Lowering:
             if isinstance(result, dict)
             else dict(zip(declared.outputs, result if isinstance(result, tuple) else (result,), strict=True))
         )
-        for edge in self.graph.edges:
-            if edge.source == node.id and edge.source_socket not in results:
+        for edge in self.leaving.get(node.id, ()):
+            if edge.source_socket not in results:
                 found = f'a wire leads from {edge.source_socket} to "{edge.target}", but there are only {", ".join(results)}'
                 raise GraphError(Problem("unknown-socket", found, cure="remove the wire, or change the node's parameters"))
         for socket, value in results.items():
             self.results[node.id, socket] = value
-            if declared.role in ("loss", "metric") and value.shape == () and value.dtype is F32:
+            records = declared.role in ("loss", "metric") and self.mode != "predict"
+            if records and value.shape == () and value.dtype is F32:
                 self.builder.record(self._record_name(node, socket), value)
 
     def _record_name(self, node: Node, socket: str) -> str:
@@ -177,6 +194,13 @@ class Lowering:
         return name if name not in self.builder.recorded else f"{node.id}.{socket}"
 
     def _lower_source(self, node: Node, declared: DataSource, params: Mapping[str, Any]) -> None:
+        if self.mode == "predict":
+            for socket in declared.outputs:
+                if (node.id, socket) in self.given:
+                    shape, dtype = self.given[node.id, socket]
+                    name = f"{self.builder.name}/{node.id}/{socket}"
+                    self.results[node.id, socket] = self.builder.source(Source(name, "data", Value(shape, dtype, socket)))
+            return
         own = {name: value for name, value in params.items() if name != "batch"}
         dataset = declared.function(**own)
         split = "train" if self.mode == "train" or not dataset.test else "test"
@@ -213,16 +237,18 @@ class Lowering:
         rate = inputs.get("rate", [None])[0]
         if isinstance(rate, Value):
             self._values(declared, {"rate": [rate]})
-        numbers = Scalars(node.id, declared, params, rate)
+        every = max(1, self.graph.run.accumulate)
+        numbers = Scalars(node.id, declared, params, rate, every)
         self.live |= {f"{node.id}.{name}": float(params[name]) for name, param in declared.params.items() if param.live}
         reached = values_behind(b, loss)
-        parameters = {s.name: s for s in b.sources.values() if s.role == "state" and s.group == "parameter"}
+        trained = (s for s in b.sources.values() if s.role == "state" and s.group == "parameter")
+        parameters = {s.name: s for s in trained if s.name not in self.frozen}
         wrt = [source.value for source in parameters.values()]
         if not depends(b, loss, wrt):
             raise GraphError(
                 Problem(
                     "nothing-to-train",
-                    "no parameter has a gradient here" if wrt else "there are no parameters",
+                    "no parameter has a gradient here" if wrt else f"there are no parameters{' but frozen ones' * bool(self.frozen)}",
                     rule="parameters lead to the loss by way of differentiable operators",
                     cure="the output of a loss node that reads the network" if wrt else "a layer such as Linear before the loss",
                     socket="loss",
@@ -233,6 +259,10 @@ class Lowering:
         grads = gradients(b, loss, [source.value for source in parameters.values()])
         for value in (loss, *grads):
             b.watch(value)
+        due = update_due(b, every)
+        for i, name in enumerate(parameters):
+            with b.at(name):
+                grads[i] = accumulated(b, grads[i], every, due)
         grads = clipped(b, grads, numbers)
         for (name, source), g in zip(parameters.items(), grads, strict=True):
             if name in self.optimised:
@@ -247,11 +277,11 @@ class Lowering:
             self.optimised[name] = node.id
             with b.at(name):
                 slots = Slots(b, declared, source.value)
-                updated = declared.function(source.value, g, slots, numbers)
-                slots.store()
+                updated = held(source.value, declared.function(source.value, g, slots, numbers), due)
+                slots.store(due)
                 b.set_result(source.value, updated)
                 if numbers.used("ema"):
-                    average(b, source.value, updated, numbers.ema)
+                    average(b, source.value, updated, numbers.ema, every, due)
 
 
 class Slots:
@@ -284,18 +314,20 @@ class Slots:
         getattr(self, name)
         self._now[name] = value
 
-    def store(self) -> None:
+    def store(self, due: Value | None = None) -> None:
         for name, value in self._now.items():
-            self._b.set_result(self._states[name], value)
+            self._b.set_result(self._states[name], held(self._states[name], value, due))
 
 
 class Scalars:
     """An optimiser's numbers: live parameters and the step as host scalars, the others as they are."""
 
-    def __init__(self, node: str, declared: Optimiser, params: Mapping[str, Any], rate: Value | HostScalar | None):
+    def __init__(
+        self, node: str, declared: Optimiser, params: Mapping[str, Any], rate: Value | HostScalar | None, every: int = 1
+    ):
         self._node, self._declared, self._params = node, declared, params
         self._rate = rate
-        self.step = hostscalar.step()
+        self.step = hostscalar.step(every)  # of updates
 
     def __getattr__(self, name: str) -> Any:
         if name not in self._declared.params:

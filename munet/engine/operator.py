@@ -199,6 +199,7 @@ class Declaration:
     role: str = ""  # "", "loss", "metric"
     version: int = 1
     outputs: Mapping[str, Output] = field(default_factory=lambda: MappingProxyType({}))
+    larger_is_better: bool = False  # metrics only: which way is up
 
     @property
     def kind(self) -> str:
@@ -347,6 +348,11 @@ class Schedule(Declaration):
     """A number over time, computed on the host: function(step, **params) -> float."""
 
 
+@dataclass(eq=False)
+class Relay(Declaration):
+    """A node that only says how others are joined; `subgraphs.py` resolves it before anything is lowered."""
+
+
 REGISTRY: dict[str, Declaration] = {}
 
 
@@ -419,12 +425,14 @@ def layer(
     outputs: Sequence[str] = ("y",),
     role: str = "",
     version: int = 1,
+    larger_is_better: bool = False,
 ) -> Callable[[Callable[..., Any]], Layer]:
     """Declare a layer: function(builder, *inputs, **params) returns a value, or a dict of them by output socket."""
 
     def declare(function: Callable[..., Any]) -> Layer:
         sockets = {socket: Output("*any") for socket in outputs}
-        declared = Layer(name, category, dict(inputs), dict(params or {}), _doc(function), function, role, version, sockets)
+        head = (name, category, dict(inputs), dict(params or {}), _doc(function), function, role, version)
+        declared = Layer(*head, sockets, larger_is_better)
         _check_signature(declared, ["b", *declared.inputs, *declared.params])
         return _register(declared)
 
@@ -487,6 +495,25 @@ def schedule(name: str, *, params: Mapping[str, Param], version: int = 1) -> Cal
     def declare(function: Callable[..., Any]) -> Schedule:
         declared = Schedule(name, "Schedules", {}, dict(params), _doc(function), function, "", version, {"rate": Output("")})
         _check_signature(declared, ["step", *params])
+        return _register(declared)
+
+    return declare
+
+
+def relay(
+    name: str,
+    *,
+    inputs: Mapping[str, Input] | None = None,
+    outputs: Mapping[str, Output] | None = None,
+    params: Mapping[str, Param] | None = None,
+) -> Callable[[Callable[[], None]], Relay]:
+    """Declare a relay: of the function only the docstring is used, the node's help."""
+
+    def declare(function: Callable[[], None]) -> Relay:
+        declared = Relay(
+            name, "Structure", dict(inputs or {}), dict(params or {}), _doc(function), function, outputs=dict(outputs or {})
+        )
+        _check_signature(declared, [])
         return _register(declared)
 
     return declare

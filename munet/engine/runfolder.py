@@ -2,6 +2,7 @@
 
 project.json   the project as it was run        metrics.jsonl      one line a report, evaluations among them
 run.json       seed, device, versions           last.safetensors   the state after the last step that was saved
+                                                best.safetensors   the one with the best metric, where the run keeps it
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ class RunFolder:
     @property
     def checkpoint(self) -> Path:
         return self.path / "last.safetensors"
+
+    @property
+    def best(self) -> Path:
+        return self.path / "best.safetensors"
 
     @property
     def has_checkpoint(self) -> bool:
@@ -67,6 +72,16 @@ class RunFolder:
                 stream.write(line + "\n")
         except OSError as error:
             raise MunetError(f"{self._metrics}: the metrics cannot be written ({error.strerror})") from None
+
+    def evaluations(self, until: int) -> list[tuple[int, dict[str, float]]]:
+        """Evaluations up to a step, oldest first, as (step, metrics)."""
+        found: list[tuple[int, dict[str, float]]] = []
+        for line in self._lines_until(until).decode().splitlines():
+            known = json.loads(line)
+            if known.get("split") == "test":
+                metrics = {name: float(value) for name, value in known.items() if name not in ("step", "split")}
+                found.append((known["step"], metrics))
+        return found
 
     @property
     def _metrics(self) -> Path:

@@ -16,8 +16,7 @@ import networkx as nx
 
 from munet.engine.errors import Problem, ShapeError
 from munet.engine.graph import Edge, Graph, Node
-from munet.engine.operator import REGISTRY, Declaration
-from munet.engine.project_model import SUBGRAPH_OPERATOR
+from munet.engine.operator import REGISTRY, Declaration, Relay
 
 LONG_CYCLE = 10  # nodes of a cycle that are named before the rest is left out
 LOOK_UPS = 1000  # searches for a close name in one drawing: half a second
@@ -70,6 +69,8 @@ def _node_problems(graph: Graph, node: Node, edges: Sequence[Edge]) -> Iterator[
     if declared is None:
         yield _unknown_operator(node)
         return
+    if isinstance(declared, Relay):
+        return  # `subgraphs.py` has said what is wrong with it
     if node.version > declared.version:
         found = f"saved with version {node.version} of {declared.name}, but this munet-studio has version {declared.version}"
         yield Problem(
@@ -82,8 +83,6 @@ def _node_problems(graph: Graph, node: Node, edges: Sequence[Edge]) -> Iterator[
 
 
 def _unknown_operator(node: Node) -> Problem:
-    if node.operator == SUBGRAPH_OPERATOR:
-        return Problem("no-subgraphs", "subgraphs cannot be run yet", cure="its nodes in place of it")
     close = [name for name in REGISTRY if name.lower() == node.operator.lower()] or _close(node.operator[:60], tuple(REGISTRY))
     cure = " or ".join(f'"{name}"' for name in close) or "`munet info` for the list of operators"
     return Problem("unknown-operator", f'there is no operator "{_short(node.operator)}"', cure=cure)
@@ -134,7 +133,7 @@ def _source_problems(graph: Graph, edge: Edge) -> Iterator[Problem]:
         yield Problem("edge-unknown-node", found, cure="remove the wire", socket=edge.target_socket)
         return
     source = REGISTRY.get(node.operator)
-    if source is not None and edge.source_socket not in source.outputs:
+    if source is not None and not isinstance(source, Relay) and edge.source_socket not in source.outputs:
         found = f'a wire comes from "{edge.source}.{_short(edge.source_socket)}", but {source.name} has no such output'
         rule = f"its outputs: {', '.join(source.outputs)}" if source.outputs else f"{source.name} has no outputs"
         cure = _closest(edge.source_socket, source.outputs)

@@ -12,6 +12,7 @@ from munet.engine.errors import Problem
 from munet.engine.graph import Graph
 from munet.engine.lower import NOTHING_TRAINS, Lowering
 from munet.engine.operator import REGISTRY, Optimiser
+from munet.engine.subgraphs import flatten
 
 
 def validate(graph: Graph) -> list[Problem]:
@@ -20,13 +21,14 @@ def validate(graph: Graph) -> list[Problem]:
         return [Problem("empty-graph", "there are no nodes", cure="a source such as digits, a layer and a loss")]
     lowering = Lowering(graph, "train")
     lowering.run()
-    position = {name: place for place, name in enumerate(graph.nodes)}
+    position = {name: place for place, name in enumerate(lowering.flat.order)}
     found = dict.fromkeys(lowering.problems)
     return sorted(found, key=lambda problem: position.get(problem.node, -1))
 
 
 def remarks(graph: Graph) -> list[Problem]:
     """What is not wrong but worth a word: nothing is trained; nodes whose results nobody uses."""
+    graph = flatten(graph).graph
     used = set[str]()
     drawing = nx.DiGraph()
     drawing.add_edges_from((edge.source, edge.target) for edge in graph.edges)

@@ -7,6 +7,7 @@ from munet.nodes import (  # noqa: F401  # imported for what they declare
     convolution,
     functions,
     indexing,
+    joining,
     layers,
     linear,
     logic,

@@ -42,7 +42,12 @@ def attention(
 @layer(
     "scaled_dot_product_attention",
     category=CATEGORY,
-    inputs={"q": Input("*any t d", "T:float"), "k": Input("*any s d", "T:float"), "v": Input("*any s e", "T:float"), "mask": MASK},
+    inputs={
+        "q": Input("*any t d", "T:float"),
+        "k": Input("*any s d", "T:float"),
+        "v": Input("*any s e", "T:float"),
+        "mask": MASK,
+    },
     params={
         "causal": Param(False, doc="each position reads itself and earlier ones only"),
         "scale": Param(0.0, min=0.0, doc="of the scores; 0 means 1 / √d"),
@@ -97,7 +102,10 @@ def multi_head_attention(
     width = x.shape[-1]
     if width % heads:
         raise ShapeError(
-            f"x has width {width}", rule=f"the width is a multiple of heads = {heads}", cure="another number of heads", socket="heads"
+            f"x has width {width}",
+            rule=f"the width is a multiple of heads = {heads}",
+            cure="another number of heads",
+            socket="heads",
         )
     weight = b.parameter("in_proj_weight", (3 * width, width), uniform(math.sqrt(6 / (4 * width))))
     offset = b.parameter("in_proj_bias", (3 * width,), Initial("zeros")) if bias else None

@@ -132,7 +132,9 @@ def _cropped(y: Value, like: Value) -> Value:
     category=INTERNAL,
     params=GEOMETRY | {"size": Param((1, 1), min=0)},
     inputs={"dy": Input("*batch n g k p q", "T:float"), "x": Input("*batch n g c h w", "T:float")},
-    outputs={"weight": Output(lambda shapes, params: (*shapes["dy"][:-5], *shapes["dy"][-4:-2], shapes["x"][-3], *params["size"]))},
+    outputs={
+        "weight": Output(lambda shapes, params: (*shapes["dy"][:-5], *shapes["dy"][-4:-2], shapes["x"][-3], *params["size"]))
+    },
     kernel=Contraction(
         "weight[*batch,g,k,c,r,s] += dy[*batch,n,g,k,p,q]"
         " * x[*batch,n,g,c,p*stride[0]+r*dilation[0]-padding[0],q*stride[1]+s*dilation[1]-padding[1]]"
@@ -210,7 +212,9 @@ def conv_transpose2d(
     for extra, step, gap in zip(output_padding, stride, dilation, strict=True):
         if extra >= max(step, gap):
             raise ShapeError(
-                f"output_padding is {list(output_padding)}", rule="it is smaller than the stride or the dilation", socket="output_padding"
+                f"output_padding is {list(output_padding)}",
+                rule="it is smaller than the stride or the dilation",
+                socket="output_padding",
             )
     taps = ((h, r), (w, s))
     size = tuple(
@@ -218,7 +222,12 @@ def conv_transpose2d(
         for i, (count, kernel) in enumerate(taps)
     )
     if min(size) < 1:
-        raise ShapeError(f"the result would have {size[0]} x {size[1]} pixels", rule="it has at least one", cure="less padding", socket="padding")
+        raise ShapeError(
+            f"the result would have {size[0]} x {size[1]} pixels",
+            rule="it has at least one",
+            cure="less padding",
+            socket="padding",
+        )
     y = convolution_input(
         grouped(x, groups),
         reshape(weight, shape=(groups, c // groups, k, r, s)),

@@ -65,18 +65,36 @@ def _flat(x: Value, y: Value) -> None:
 NAN, INF = math.nan, math.inf
 HALVES = [-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, -3.0, 0.0, 7.75, NAN, INF, -INF]
 
-floor = unary("floor", "floor(x)", np.floor, "The largest whole number not above x; its gradient is 0.", _flat, apart(7, 11), HALVES)
+floor = unary(
+    "floor", "floor(x)", np.floor, "The largest whole number not above x; its gradient is 0.", _flat, apart(7, 11), HALVES
+)
 ceil = unary("ceil", "ceil(x)", np.ceil, "The smallest whole number not below x; its gradient is 0.", _flat, apart(7, 11), HALVES)
 round_ = unary(
-    "round", "round(x)", np.rint, "The nearest whole number, halves to the even one; its gradient is 0.", _flat, apart(7, 11) + 0.02, HALVES
+    "round",
+    "round(x)",
+    np.rint,
+    "The nearest whole number, halves to the even one; its gradient is 0.",
+    _flat,
+    apart(7, 11) + 0.02,
+    HALVES,
 )
 trunc = unary("trunc", "trunc(x)", np.trunc, "x without its fraction, towards 0; its gradient is 0.", _flat, apart(7, 11), HALVES)
 exp2 = unary("exp2", "exp2(x)", np.exp2, "2 to the power x.", lambda x, y: y * math.log(2), normal(7, 11), [-149.0, 0.0, 127.0])
-expm1 = unary("expm1", "expm1(x)", np.expm1, "exp(x) - 1, exact near 0.", lambda x, y: y + 1.0, normal(7, 11), [-90.0, 1e-9, 88.0])
-log1p = unary(
-    "log1p", "log1p(x)", np.log1p, "log(1 + x), exact near 0.", lambda x, y: 1.0 / (x + 1.0), positive(7, 11) - 0.9, [1e-9, 0.0, -1.0, 1e30]
+expm1 = unary(
+    "expm1", "expm1(x)", np.expm1, "exp(x) - 1, exact near 0.", lambda x, y: y + 1.0, normal(7, 11), [-90.0, 1e-9, 88.0]
 )
-log2 = unary("log2", "log2(x)", np.log2, "Logarithm to base 2.", lambda x, y: 1.0 / (x * math.log(2)), positive(7, 11), [1e-30, 8.0])
+log1p = unary(
+    "log1p",
+    "log1p(x)",
+    np.log1p,
+    "log(1 + x), exact near 0.",
+    lambda x, y: 1.0 / (x + 1.0),
+    positive(7, 11) - 0.9,
+    [1e-9, 0.0, -1.0, 1e30],
+)
+log2 = unary(
+    "log2", "log2(x)", np.log2, "Logarithm to base 2.", lambda x, y: 1.0 / (x * math.log(2)), positive(7, 11), [1e-30, 8.0]
+)
 tan = unary("tan", "tan(x)", np.tan, "Tangent of x in radians.", lambda x, y: y * y + 1.0, normal(7, 11) / 2, [0.0, 30.0])
 INSIDE = np.tanh(normal(7, 11)) * 0.9
 asin = unary(
@@ -85,7 +103,9 @@ asin = unary(
 acos = unary(
     "acos", "acos(x)", np.arccos, "Arc cosine, in radians.", lambda x, y: -1.0 / sqrt(1.0 - x * x), INSIDE, [-1.0, 0.0, 1.0, 1.5]
 )
-atan = unary("atan", "atan(x)", np.arctan, "Arc tangent, in radians.", lambda x, y: 1.0 / (x * x + 1.0), normal(7, 11), [-INF, 0.0, INF])
+atan = unary(
+    "atan", "atan(x)", np.arctan, "Arc tangent, in radians.", lambda x, y: 1.0 / (x * x + 1.0), normal(7, 11), [-INF, 0.0, INF]
+)
 sinh = unary("sinh", "sinh(x)", np.sinh, "Hyperbolic sine.", lambda x, y: cosh(x), normal(7, 11), [-80.0, 1e-9, 80.0])
 cosh = unary("cosh", "cosh(x)", np.cosh, "Hyperbolic cosine.", lambda x, y: sinh(x), normal(7, 11), [-80.0, 0.0, 80.0])
 erf = unary(
@@ -123,7 +143,9 @@ DIVIDED = [
 ]
 
 mod = _binary("mod", "mod(x, y)", np.mod, "The remainder of x / y, with the sign of y.", NUMBERS, DIVIDED)
-floor_divide = _binary("floor_divide", "floordiv(x, y)", np.floor_divide, "x / y rounded down; its gradient is 0.", NUMBERS, DIVIDED)
+floor_divide = _binary(
+    "floor_divide", "floordiv(x, y)", np.floor_divide, "x / y rounded down; its gradient is 0.", NUMBERS, DIVIDED
+)
 atan2 = _binary(
     "atan2",
     "atan2(x, y)",
@@ -157,7 +179,10 @@ def atan2_gradient(g: Value, x: Value, y: Value) -> Grads:
     params={"min": Param(0.0), "max": Param(1.0)},
     outputs={"y": Output("*any")},
     kernel=Elementwise("clamp(x, min, max)"),
-    samples=[Sample({"x": apart(7, 11)}, {"min": -1.03, "max": 2.02}), Sample({"x": [-1.0, 0.0, 0.5, 1.0, 2.0, NAN]}, gradient=False)],
+    samples=[
+        Sample({"x": apart(7, 11)}, {"min": -1.03, "max": 2.02}),
+        Sample({"x": [-1.0, 0.0, 0.5, 1.0, 2.0, NAN]}, gradient=False),
+    ],
 )
 def clamp(x: Array, min: float, max: float) -> Array:
     """x held between `min` and `max`; the gradient passes within them, both included."""

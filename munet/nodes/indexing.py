@@ -190,7 +190,9 @@ def _scattered(site: Site, index: Indices) -> Expr:
 def _scattered_shape(shapes: Mapping[str, Any], params: Mapping[str, Any]) -> Shape:
     if shapes["x"] != shapes["index"]:
         raise ShapeError(
-            f"what is added has shape {list(shapes['x'])}, its index {list(shapes['index'])}", rule="both have the same shape", socket="index"
+            f"what is added has shape {list(shapes['x'])}, its index {list(shapes['index'])}",
+            rule="both have the same shape",
+            socket="index",
         )
     _check_within(shapes["index"], params["shape"], params["axis"], "index")
     return params["shape"]

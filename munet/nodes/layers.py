@@ -112,7 +112,9 @@ def conv_transpose2d_layer(
 ) -> Value:
     """Transposed convolution of x [n, c, h, w], which makes images larger; weight [c, out / groups, kernel] as in PyTorch."""
     if out_channels % groups:
-        raise ShapeError(f"there are {out_channels} output channels", rule=f"they are a multiple of groups = {groups}", socket="groups")
+        raise ShapeError(
+            f"there are {out_channels} output channels", rule=f"they are a multiple of groups = {groups}", socket="groups"
+        )
     bound = 1 / math.sqrt(max(out_channels // groups * kernel[0] * kernel[1], 1))
     weight = b.parameter("weight", (x.shape[1], out_channels // groups, *kernel), uniform(bound))
     geometry = {"stride": stride, "padding": padding, "output_padding": output_padding, "dilation": dilation}

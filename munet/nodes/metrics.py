@@ -21,6 +21,7 @@ from munet.nodes.shape_ops import reshape
     inputs={"logits": Input("*any c", "T:float"), "label": Input("*any", "I:integer")},
     outputs=("accuracy",),
     role="metric",
+    larger_is_better=True,
 )
 def accuracy(b: Builder, logits: Value, label: Value) -> Value:
     """Share of samples whose largest logit is at the label; the first of equal logits counts."""
@@ -34,6 +35,7 @@ def accuracy(b: Builder, logits: Value, label: Value) -> Value:
     params={"k": Param(5, min=1)},
     outputs=("accuracy",),
     role="metric",
+    larger_is_better=True,
 )
 def top_k_accuracy(b: Builder, logits: Value, label: Value, k: int) -> Value:
     """Share of samples whose label is among the k largest logits; logits equal to the label's do not push it out."""
@@ -62,6 +64,7 @@ def mean_absolute_error(b: Builder, prediction: Value, target: Value) -> Value:
     params={"peak": Param(1.0, positive=True, doc="the largest value there can be")},
     outputs=("psnr",),
     role="metric",
+    larger_is_better=True,
 )
 def psnr(b: Builder, prediction: Value, target: Value, peak: float) -> Value:
     """Peak signal-to-noise ratio of the whole batch in decibels: 10 log10(peak² / mean squared error)."""

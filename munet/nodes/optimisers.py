@@ -15,7 +15,6 @@ from munet.engine.ir.module import Value
 from munet.engine.operator import Live, Param, optimiser
 from munet.nodes.arithmetic import sign, sqrt
 
-
 BETA1, BETA2 = Live(0.9, min=0.0, max=0.9999), Live(0.999, min=0.0, max=0.99999)
 DECAY = Live(0.0, min=0.0, doc="L2: so much of the parameter is added to its gradient; 0 at first = off")
 

@@ -42,7 +42,11 @@ def _argmax(site: Site, index: Indices) -> Expr:
     r, s = fresh("r", site.params["kernel"][0]), fresh("s", site.params["kernel"][1])
     y, x = _outer(site.params, p, q, r, s)
     h, w = site.shape("x")[2:]
-    return fold("argmax", [r, s], guarded([InRange(y, 0, h), InRange(x, 0, w)], site.load("x", (n, c, within(y, h), within(x, w))), float("-inf")))
+    return fold(
+        "argmax",
+        [r, s],
+        guarded([InRange(y, 0, h), InRange(x, 0, w)], site.load("x", (n, c, within(y, h), within(x, w))), float("-inf")),
+    )
 
 
 def _patches(x: Array, kernel: Pair, stride: Pair, padding: Pair, fill: float) -> Array:
@@ -172,7 +176,9 @@ def max_pool(x: Value, kernel: Pair, stride: Pair, padding: Pair) -> Value:
 def _check_padding(kernel: Pair, padding: Pair) -> None:
     if any(2 * p > k for p, k in zip(padding, kernel, strict=True)):
         raise ShapeError(
-            f"padding is {list(padding)} with a window of {list(kernel)}", rule="padding is at most half of the window", socket="padding"
+            f"padding is {list(padding)} with a window of {list(kernel)}",
+            rule="padding is at most half of the window",
+            socket="padding",
         )
 
 
@@ -202,7 +208,9 @@ def max_pool2d(b: Builder, x: Value, kernel: Pair, stride: Pair, padding: Pair) 
 COUNTED = Param(True, doc="zeros beyond the edge count in the mean")
 
 
-@layer("avg_pool2d", category="Pooling", inputs={"x": Input("n c h w", "T:float")}, params={**WINDOW, "count_include_pad": COUNTED})
+@layer(
+    "avg_pool2d", category="Pooling", inputs={"x": Input("n c h w", "T:float")}, params={**WINDOW, "count_include_pad": COUNTED}
+)
 def avg_pool2d(b: Builder, x: Value, kernel: Pair, stride: Pair, padding: Pair, count_include_pad: bool) -> Value:
     """The mean of each window."""
     return avg_pool(x, kernel, stride, padding, count_include_pad)
@@ -243,6 +251,8 @@ def adaptive_avg_pool2d(b: Builder, x: Value, size: Pair) -> Value:
     """The mean of equal parts of the image, as many as `size` says."""
     h, w = x.shape[2:]
     if h % size[0] or w % size[1]:
-        raise ShapeError(f"x has {h} x {w} pixels", rule=f"they are multiples of size = {list(size)}", cure="a resize before it", socket="size")
+        raise ShapeError(
+            f"x has {h} x {w} pixels", rule=f"they are multiples of size = {list(size)}", cure="a resize before it", socket="size"
+        )
     window = (h // size[0], w // size[1])
     return avg_pool(x, window, window, (0, 0))

@@ -38,7 +38,9 @@ def _random(site: Site, index: Indices) -> Expr:
     category="",
     inputs={"key": Input("2", "u32"), "step": Input("", "i32")},
     params={"shape": Param(()), "kind": Choice("uniform", "normal", "bits")},
-    outputs={"y": Output(lambda shapes, params: params["shape"], lambda dtypes, params: U32 if params["kind"] == "bits" else F32)},
+    outputs={
+        "y": Output(lambda shapes, params: params["shape"], lambda dtypes, params: U32 if params["kind"] == "bits" else F32)
+    },
     kernel=View(_random),
     samples=[
         Sample({"key": KEY, "step": STEP}, {"shape": (7, 11)}),
@@ -51,7 +53,11 @@ def _random(site: Site, index: Indices) -> Expr:
 def random(key: Array, step: Array, shape: Shape, kind: str) -> Array:
     """One number an element of the stream `key` at `step`: uniform in [0, 1), standard normal, or a 32-bit word."""
     words = philox.random_words((int(key[0]), int(key[1])), int(step), int(np.prod(shape, dtype=np.int64)))
-    numbers = {"uniform": lambda: philox.to_uniform(words[:, 0]), "normal": lambda: philox.to_normal(words), "bits": lambda: words[:, 0]}
+    numbers = {
+        "uniform": lambda: philox.to_uniform(words[:, 0]),
+        "normal": lambda: philox.to_normal(words),
+        "bits": lambda: words[:, 0],
+    }
     return numbers[kind]().reshape(shape)
 
 

@@ -202,7 +202,10 @@ def stack(b: Builder, x: tuple[Value, ...], axis: int) -> Value:
     """Tensors of one shape side by side along a new dimension."""
     if any(piece.shape != x[0].shape for piece in x):
         raise ShapeError(
-            f"cannot stack {[list(piece.shape) for piece in x]}", rule="all have the same shape", cure="concat joins along an axis", socket="x"
+            f"cannot stack {[list(piece.shape) for piece in x]}",
+            rule="all have the same shape",
+            cure="concat joins along an axis",
+            socket="x",
         )
     (axis,) = normal_axes((axis,), x[0].rank + 1, "axis")
     return concat(*(unsqueezed(piece, axis) for piece in x), axis=axis)
@@ -233,7 +236,9 @@ def split(b: Builder, x: Value, axis: int, parts: int) -> dict[str, Value]:
 def repeat(b: Builder, x: Value, times: tuple[int, ...]) -> Value:
     """x side by side with itself, as numpy.tile: so many times along each dimension."""
     if len(times) < x.rank or any(count < 0 for count in times):
-        raise ShapeError(f"times is {list(times)}", rule=f"x has {x.rank} dimensions, each has a number from 0 on", socket="times")
+        raise ShapeError(
+            f"times is {list(times)}", rule=f"x has {x.rank} dimensions, each has a number from 0 on", socket="times"
+        )
     shape = (*(1 for _ in range(len(times) - x.rank)), *x.shape)
     pairs = list(zip(times, shape, strict=True))
     apart = reshape(x, shape=tuple(size for _, own in pairs for size in (1, own)))

@@ -108,12 +108,8 @@ def interpolate(x: Array, axis: int, size: int, factor: int, offset: int, diviso
 
 
 @interpolate.gradient
-def interpolate_gradient(
-    g: Value, x: Value, axis: int, size: int, factor: int, offset: int, divisor: int, blend: bool
-) -> Grads:
-    back = interpolate_back(
-        g, axis=axis, size=x.shape[axis], factor=factor, offset=offset, divisor=divisor, blend=blend
-    )
+def interpolate_gradient(g: Value, x: Value, axis: int, size: int, factor: int, offset: int, divisor: int, blend: bool) -> Grads:
+    back = interpolate_back(g, axis=axis, size=x.shape[axis], factor=factor, offset=offset, divisor=divisor, blend=blend)
     return {"x": back}
 
 
@@ -156,7 +152,10 @@ def _interpolate_back(site: Site, index: Indices) -> Expr:
     outputs={"x": Output(_resized)},
     kernel=View(_interpolate_back, kept=True),
     samples=[
-        Sample({"dy": normal(2, 8 if params["axis"] == 1 else 3, params["size"])}, {**params, "size": 3 if params["axis"] == 1 else 5})
+        Sample(
+            {"dy": normal(2, 8 if params["axis"] == 1 else 3, params["size"])},
+            {**params, "size": 3 if params["axis"] == 1 else 5},
+        )
         for params in SAMPLES
     ],
 )

@@ -286,7 +286,11 @@ def _below(params: Mapping[str, Any], row: Index, column: Index) -> InRange:
     "triangle",
     category=CATEGORY,
     inputs={},
-    params={"rows": Param(1, min=0), "columns": Param(1, min=0), "diagonal": Param(0, doc="columns further to the right that still hold")},
+    params={
+        "rows": Param(1, min=0),
+        "columns": Param(1, min=0),
+        "diagonal": Param(0, doc="columns further to the right that still hold"),
+    },
     outputs={"y": Output(lambda shapes, params: (params["rows"], params["columns"]), "bool")},
     kernel=View(lambda site, index: _below(site.params, *index)),
     samples=[

@@ -68,7 +68,7 @@ def test_wrong_tables_are_refused(tmp_path: Path, content: str, target: str, mes
 
 
 def test_files_that_are_not_there(tmp_path: Path):
-    with pytest.raises(DataError, match='there is no table "none.csv" in .*relative names count from'):
+    with pytest.raises(DataError, match=r'there is no table "none.csv" in .*relative names count from'):
         csv_table("none.csv", "", 0.0, standardise=False)
     with pytest.raises(DataError, match="no table is named"):
         csv_table("", "", 0.0, standardise=False)

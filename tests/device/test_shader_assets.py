@@ -5,24 +5,33 @@ On a CPU driver programs keep their generated kernels, so the compiler is told h
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from munet import cli_shaders
+from munet.engine import emit
+from munet.engine.assets import shaders_root
 from munet.engine.builder import Builder
-from munet.engine.codegen.shader_asset import Asset, load_asset, read_asset
+from munet.engine.codegen import contraction_asset
+from munet.engine.codegen.shader_asset import Asset, Configuration, load_asset, read_asset
 from munet.engine.compile import compile_program
 from munet.engine.dtypes import F32, I32, U8
 from munet.engine.execute.vulkan.executor import VulkanExecutor
+from munet.engine.graph import Graph
 from munet.engine.ir.evaluate import evaluate
 from munet.engine.ir.module import Module, Source, Value
 from munet.engine.kernel_check import REFERENCES, verify
 from munet.engine.operator import REGISTRY, Array, Operator
 from munet.engine.passlist import ComputePass
+from munet.engine.session import Session
 from tests.device.test_operators_vulkan import run
+from tests.engine.drawings import drawing
 
 pytestmark = pytest.mark.device
 DTYPES = {"float32": F32, "int32": I32, "uint8": U8}
@@ -54,10 +63,10 @@ def test_every_variant_is_right(executor: VulkanExecutor):
     assert [verdict.problem for verdict in verdicts if not verdict.fine] == []
 
 
-GENERIC = (load_asset("contraction").variant("generic")).source
+GENERIC = load_asset("contraction").variant("generic").source
 FAULTS = [
     ("k = 0;", "k = 1;", r"largest difference .* at \[.*\], allowed "),
-    ("if (i >= BATCH * M * N) return;", "", "wrote outside of c, at word"),
+    ("if (i >= BATCH * M * N) return;", "", "wrote outside of c, 0 words behind it"),
     ("load_b(batch, k, n)", "load_b(batch, k, n + 1)", "largest difference"),
 ]
 
@@ -66,13 +75,12 @@ FAULTS = [
 def test_a_wrong_variant_is_found(executor: VulkanExecutor, tmp_path: Path, right: str, wrong: str, problem: str):
     folder = tmp_path / "contraction"
     folder.mkdir()
-    contract = Path(load_asset("contraction").contract.title)
-    (folder / "contract.toml").write_text((Path(__file__).parents[2] / contract).read_text())
+    (folder / "contract.toml").write_text((shaders_root() / "contraction" / "contract.toml").read_text())
     assert right in GENERIC
     (folder / "generic.comp").write_text(GENERIC.replace(right, wrong))
     verdicts = [v for v in verify(read_asset(folder), executor, seed=3) if not v.fine]
     assert verdicts
-    assert any(pytest.importorskip("re").search(problem, verdict.problem) for verdict in verdicts)
+    assert any(re.search(problem, verdict.problem) for verdict in verdicts)
     assert all(verdict.problem.startswith("contraction/generic.comp, f32 [") for verdict in verdicts)
     assert all(verdict.problem.endswith("Repeat: munet shaders verify contraction --seed 3") for verdict in verdicts)
 
@@ -80,6 +88,20 @@ def test_a_wrong_variant_is_found(executor: VulkanExecutor, tmp_path: Path, righ
 def test_the_reference_of_contractions():
     arrays = {"a": np.ones((2, 3, 5)), "b": np.full((2, 5, 7), 2.0)}
     assert REFERENCES["contraction"].result(arrays)["c"].tolist() == np.full((2, 3, 7), 10.0).tolist()
+
+
+@pytest.mark.usefixtures("environment")
+def test_the_command():
+    def munet(*arguments: str) -> tuple[int, str]:
+        done = CliRunner().invoke(cli_shaders.app, list(arguments))
+        return done.exit_code, done.output
+
+    assert munet("list")[1].startswith("contraction (BATCH, M, N, K)\n  tiled        rank  10  ")
+    code, text = munet("explain", "matmul", "7", "512", "512")
+    assert (code, text.count("tiled.comp passed over (M >= 16 does not hold: M = 7)")) == (0, 1)
+    assert munet("explain", "relu", "7", "512", "512")[0] == 1
+    assert munet("verify", "nothing")[0] == 1
+    assert munet("verify", "contraction", "--device", "vulkan:99")[0] == 2
 
 
 # -- fused into programs -----------------------------------------------------------------------------------------------------
@@ -102,6 +124,10 @@ RNG = np.random.default_rng(17)
 
 def normal(*shape: int) -> Array:
     return RNG.normal(size=shape).astype(np.float32)
+
+
+def product(x: Value, y: Value) -> Value:
+    return op("matmul", x, y)
 
 
 def linear_relu(x: Value, w: Value, b: Value) -> Value:
@@ -147,20 +173,20 @@ def two_results(x: Value, w: Value) -> Value:
 
 
 CASES: dict[str, tuple[Callable[..., Value], list[Array]]] = {
-    "linear": (linear_relu, [normal(257, 131), normal(127, 131), normal(127)]),
+    "linear": (linear_relu, [normal(521, 131), normal(127, 131), normal(127)]),
     "gathered": (
         gathered_bytes,
-        [RNG.integers(0, 256, (300, 113)).astype(np.uint8), RNG.integers(0, 300, 311).astype(np.int32), normal(113, 131)],
+        [RNG.integers(0, 256, (300, 113)).astype(np.uint8), RNG.integers(0, 300, 613).astype(np.int32), normal(113, 131)],
     ),
-    "masked": (masked, [normal(139, 257), normal(257, 131), normal(139, 131)]),
-    "batches": (op_matmul := (lambda x, y: op("matmul", x, y)), [normal(3, 1, 67, 129), normal(5, 129, 71)]),
-    "long sum": (op_matmul, [normal(65, 2048), normal(2048, 67)]),
+    "masked": (masked, [normal(263, 257), normal(257, 131), normal(263, 131)]),
+    "batches": (product, [normal(3, 1, 67, 129), normal(5, 129, 71)]),
+    "long sum": (product, [normal(65, 2048), normal(2048, 67)]),
     "convolution": (convolved, [normal(7, 1, 19, 23, 29), normal(1, 31, 19, 3, 5), normal(31, 1, 1)]),
     "groups": (convolved, [normal(7, 2, 19, 23, 29), normal(2, 17, 19, 3, 5), normal(17, 1, 1)]),
     "convolution input": (convolution_input, [normal(13, 1, 37, 13, 11), normal(1, 37, 17, 3, 3)]),
     "convolution weight": (convolution_weight, [normal(11, 1, 67, 13, 11), normal(11, 1, 29, 13, 11)]),
-    "attention": (scores, [normal(131, 3, 37), normal(113, 3, 37)]),
-    "two results": (two_results, [normal(131, 137), normal(137, 259)]),
+    "attention": (scores, [normal(131, 3, 211), normal(113, 3, 211)]),
+    "two results": (two_results, [normal(257, 137), normal(137, 259)]),
 }
 
 
@@ -199,19 +225,92 @@ def test_fused_with_an_asset_equals_without(executor: VulkanExecutor, name: str)
 
 
 def test_a_small_contraction_keeps_its_generated_kernel(executor: VulkanExecutor):
-    CASES["small"] = (op_matmul, [normal(5, 7), normal(7, 3)])
-    listed, _ = passes(built("small", *CASES["small"]), executor)
-    assert listed[0].kernel.variant == "generated"
-    assert "tiled.comp passed over (M >= 16 does not hold: M = 5)" in listed[0].kernel.reason
+    program = compile_program(built("small", product, [normal(5, 7), normal(7, 3)]), replace(executor.info, kind="discrete"))
+    (only,) = program.pass_lists[0]
+    assert only.kernel.variant == "generated"
+    assert "tiled.comp passed over (M >= 16 does not hold: M = 5)" in only.kernel.reason
 
 
 def test_equal_contractions_share_a_pipeline(executor: VulkanExecutor):
     b = Builder("twice")
     with b.active():
-        x, w, v = (b.source(Source(n, "data", Value((193, 193), F32, n))) for n in "xwv")
+        x, w, v = (b.source(Source(n, "data", Value((211, 211), F32, n))) for n in "xwv")
         b.outputs["y"] = op("matmul", op("matmul", x, w), v)
         module = b.finish()
     program = compile_program(module, replace(executor.info, kind="discrete"))
     kernels = [p.kernel for p in program.pass_lists[0] if p.kernel.variant == "tiled"]
     assert len(kernels) == 2
     assert kernels[0] == kernels[1]
+
+
+# -- whole training steps ----------------------------------------------------------------------------------------------------
+
+LENET = drawing(
+    {
+        "data": ("digits", {"batch": 6}),
+        "scaled": "Normalise",
+        "c1": ("Conv2d", {"out_channels": 5, "kernel": [5, 5]}),
+        "r1": "relu",
+        "p1": "max_pool2d",
+        "c2": ("Conv2d", {"out_channels": 7, "kernel": [3, 3]}),
+        "r2": "relu",
+        "flat": "flatten",
+        "f1": ("Linear", {"out_features": 33}),
+        "r3": "relu",
+        "f2": ("Linear", {"out_features": 10}),
+        "loss": "cross_entropy",
+        "sgd": ("SGD", {"lr": 0.05}),
+    },
+    *"""data.image -> scaled.x; scaled.y -> c1.x; c1.y -> r1.x; r1.y -> p1.x; p1.y -> c2.x; c2.y -> r2.x; r2.y -> flat.x;
+    flat.y -> f1.x; f1.y -> r3.x; r3.y -> f2.x; f2.y -> loss.logits; data.label -> loss.label; loss.loss -> sgd.loss""".replace(
+        "\n    ", " "
+    ).split("; "),
+)
+TRANSFORMER = drawing(
+    {
+        "data": ("digits", {"batch": 3}),
+        "scaled": "Normalise",
+        "rows": ("reshape", {"shape": [3, 28, 28]}),
+        "wide": ("Linear", {"out_features": 24}),
+        "block": ("TransformerBlock", {"heads": 3}),
+        "flat": "flatten",
+        "head": ("Linear", {"out_features": 10}),
+        "loss": "cross_entropy",
+        "sgd": ("SGD", {"lr": 0.05}),
+    },
+    *"""data.image -> scaled.x; scaled.y -> rows.x; rows.y -> wide.x; wide.y -> block.x; block.y -> flat.x; flat.y -> head.x;
+    head.y -> loss.logits; data.label -> loss.label; loss.loss -> sgd.loss""".replace("\n    ", " ").split("; "),
+)
+
+
+@pytest.fixture
+def assets_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All contractions take the tiled variant, however small, on a CPU driver too."""
+    asset = load_asset("contraction")
+    tiled, generic = asset.variants
+    sizes = {"WORKGROUP_SIZE": 16, "TILE_M": 16, "TILE_N": 16, "TILE_K": 4, "BLOCK_M": 4, "BLOCK_N": 4, "STAGES": 1}
+    small = Configuration(sizes)  # drivers compile it quickly
+    eager = replace(asset, variants=(replace(tiled, when=None, configurations=(small,)), generic))
+    plan = emit.plan_contraction
+    monkeypatch.setattr(contraction_asset, "load_asset", lambda _: eager)
+    monkeypatch.setattr(emit, "plan_contraction", lambda form, device: plan(form, replace(device, kind="discrete")))
+
+
+def trained(graph: Graph, off: tuple[str, ...]) -> tuple[list[str], dict[str, Array]]:
+    """Kernels of the step, and all states after three of them."""
+    with Session.open(graph, "vulkan", seed=3, off=off) as session:
+        for _ in session.train(3):
+            pass
+        return [p.kernel.variant for p in session.program.pass_lists[0]], session.states()
+
+
+@pytest.mark.usefixtures("environment", "assets_everywhere")
+@pytest.mark.parametrize("graph", [LENET, TRANSFORMER], ids=["lenet", "transformer"])
+def test_training_with_assets_equals_training_without(graph: Graph):
+    variants, found = trained(graph, ())
+    assert variants.count("tiled") >= 10
+    without, expected = trained(graph, ("assets",))
+    assert "tiled" not in without
+    assert found.keys() == expected.keys()
+    for name, state in expected.items():
+        np.testing.assert_allclose(found[name], state, rtol=1e-4, atol=1e-5 * np.abs(state).max(initial=1e-6), err_msg=name)

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from munet.data import fashion
 from munet.engine.graph import Edge, Graph, Node
 
-PROJECTS = sorted((Path(__file__).resolve().parents[2] / "projects").glob("*.json"))
+ALL_PROJECTS = sorted((Path(__file__).resolve().parents[2] / "projects").glob("*.json"))
+# Fashion-MNIST does not ship: its project is only looked at where Debian's package is installed.
+PROJECTS = [path for path in ALL_PROJECTS if path.stem != "fashion_convnet" or Path(fashion.DEBIAN).is_dir()]
 
 
 NO_MORE: tuple[Any, Any] = ({}, {})  # params and further fields that are not given

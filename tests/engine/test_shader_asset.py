@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from munet.engine.codegen.asset_check import check_asset
+from munet.engine.codegen.asset_choice import choose, explain
 from munet.engine.codegen.formula import FormulaError, condition, number_formula
 from munet.engine.codegen.reflect import reflect
 from munet.engine.codegen.shader_asset import (
@@ -15,8 +16,6 @@ from munet.engine.codegen.shader_asset import (
     Configuration,
     Variant,
     asset_names,
-    choose,
-    explain,
     load_asset,
     read_asset,
 )
@@ -68,6 +67,7 @@ grid     = ["rows", "1", "1"]
 WORKGROUP_SIZE = { id = 0, choices = [128, 256] }
 [tolerance.f32]
 rtol = 2e-6
+reason = "sums of a few lanes are longer"
 ---*/
 #extension GL_KHR_shader_subgroup_arithmetic : require
 layout(constant_id = 0) const uint WORKGROUP_SIZE = 256;
@@ -170,17 +170,23 @@ WRONG = [
     (
         'subgroup_ops = ["arithmetic"]',
         "subgroup_ops = []",
-        'subgroup.comp:13: #extension GL_KHR_shader_subgroup_arithmetic needs subgroup_ops = ["arithmetic"] in requires.',
+        'subgroup.comp:14: #extension GL_KHR_shader_subgroup_arithmetic needs subgroup_ops = ["arithmetic"] in requires.',
     ),
     (
         "#extension GL_KHR_shader_subgroup_arithmetic : require\n",
         "",
-        'subgroup.comp:5: subgroup_ops = ["arithmetic"] is required, but no line says #extension GL_KHR_shader_subgroup_arithmetic.',
+        'subgroup.comp:5: subgroup_ops = ["arithmetic"] is required, but no line says '
+        "#extension GL_KHR_shader_subgroup_arithmetic.",
     ),
     (
         'subgroup_ops = ["arithmetic"]',
         'subgroup_ops = ["arithmetic", "telepathy"]',
         "subgroup.comp:5: subgroup_ops names 'telepathy', which is unknown.",
+    ),
+    (
+        'reason = "sums of a few lanes are longer"',
+        "",
+        "subgroup.comp:10: the tolerance of f32 is looser than the contract's; say why in `reason`.",
     ),
     (
         "/*--- munet-shader",
@@ -262,7 +268,7 @@ def test_push_constants_that_do_not_fit(folder: Path):
 def test_a_workgroup_larger_than_stated(folder: Path):
     edited(folder, "subgroup.comp", "workgroup_invocations = 256", "workgroup_invocations = 128")
     assert checked(folder) == (
-        "subgroup.comp:15: a workgroup has 256 invocations (WORKGROUP_SIZE = 256), but requires states 128."
+        "subgroup.comp:16: a workgroup has 256 invocations (WORKGROUP_SIZE = 256), but requires states 128."
     )
 
 

@@ -71,8 +71,8 @@ node "b": there is no operator "LINEAR".
   Try: "Linear".
 node "c": there is no operator "frobnicate".
   Try: `munet info` for the list of operators.
-node "d": subgraphs cannot be run yet.
-  Try: its nodes in place of it.
+node "d": as its subgraph it names "x", which is not defined.
+  Rule: the parameter "graph" of a subgraph node names a subgraph of the project.
 """,
 )
 case(

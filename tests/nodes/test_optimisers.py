@@ -50,7 +50,9 @@ def first_sources(lowered: Lowered) -> dict[str, Array]:
             array = draw(source, 5)
             sources[source.name] = array.astype(np.float64) if source.value.dtype.is_float else array
         elif source.role == "data":
-            sources[source.name] = feeding.dataset.train[source.name.rpartition("/")[2]].astype(np.float64 if "x" in source.name else None)
+            sources[source.name] = feeding.dataset.train[source.name.rpartition("/")[2]].astype(
+                np.float64 if "x" in source.name else None
+            )
         elif source.name != "scalars":
             sources[source.name] = np.broadcast_to(np.arange(30, dtype=np.int32), source.value.shape)
     return sources
@@ -103,7 +105,11 @@ CASES: list[tuple[str, dict[str, Any], Make]] = [
     ("Adam", {"lr": 0.05}, lambda w: torch.optim.Adam(w, lr=0.05)),
     ("Adam", {"lr": 0.05, "weight_decay": 0.1}, lambda w: torch.optim.Adam(w, lr=0.05, weight_decay=0.1)),
     ("AdamW", {"lr": 0.05}, lambda w: torch.optim.AdamW(w, lr=0.05)),
-    ("AdamW", {"lr": 0.05, "weight_decay": 0.5, "beta1": 0.7}, lambda w: torch.optim.AdamW(w, lr=0.05, weight_decay=0.5, betas=(0.7, 0.999))),
+    (
+        "AdamW",
+        {"lr": 0.05, "weight_decay": 0.5, "beta1": 0.7},
+        lambda w: torch.optim.AdamW(w, lr=0.05, weight_decay=0.5, betas=(0.7, 0.999)),
+    ),
     ("RMSprop", {"lr": 0.01}, lambda w: torch.optim.RMSprop(w, lr=0.01)),
     (
         "RMSprop",

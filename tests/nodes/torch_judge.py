@@ -18,7 +18,7 @@ from munet.engine.operator import REGISTRY, Array, Layer, Operator
 from munet.nodes.reductions import sum_
 from tests.nodes.cases import device_dtype
 
-Theirs = Callable[[Sequence[Tensor], Mapping[str, Tensor]], Tensor]  # (inputs, states by name) -> result
+Theirs = Callable[[Any, Any], Tensor]  # (inputs, states by name) -> result
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,13 @@ class Ours:
 
 
 def run_node(
-    name: str, arrays: Sequence[Array | None], params: Mapping[str, Any], *, training: bool = True, output: str = "", seed: int = 3
+    name: str,
+    arrays: Sequence[Array | None],
+    params: Mapping[str, Any],
+    *,
+    training: bool = True,
+    output: str = "",
+    seed: int = 3,
 ) -> Ours:
     """The node alone, with random states, before a loss that weighs each element of its result at random."""
     declared, rng = REGISTRY[name], np.random.default_rng(seed)

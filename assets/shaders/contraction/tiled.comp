@@ -3,7 +3,7 @@
 summary  = "Tiles in shared memory, a block of results in each invocation's registers; the next slice is fetched meanwhile."
 rank     = 10
 requires = { workgroup_invocations = "WORKGROUP_SIZE", shared_bytes = "4 * STAGES * TILE_K * (TILE_M + TILE_N + 8)" }
-when     = "M >= 16 and N >= 16 and K >= 16 and M * N >= 4096 and BATCH * M * N >= 16384 and BATCH * M * N * K >= 4000000"
+when     = "M >= 16 and N >= 16 and K >= 16 and M * N >= 4096 and BATCH * M * N >= 16384 and BATCH * M * N * K >= 8000000"
 grid     = ["ceil_div(N, TILE_N)", "ceil_div(M, TILE_M)", "BATCH"]
 work     = "TILE_M * TILE_N * (K + 16)"
 # Speeds were measured on a large GPU whose cores were all busy.

@@ -12,14 +12,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from munet.engine.codegen.asset_choice import Choice, choose, refusal
 from munet.engine.codegen.form import Form
 from munet.engine.codegen.glsl import Buffer
 from munet.engine.codegen.parts import contraction_of, variables_of
-from munet.engine.codegen.shader_asset import GENERIC, Choice, choose, load_asset, refusal
+from munet.engine.codegen.shader_asset import GENERIC, load_asset
 from munet.engine.codegen.writer import Writer, storage_type
 from munet.engine.coordinates import Indices, kernel_of
 from munet.engine.device import DeviceInfo
 from munet.engine.dtypes import F32
+from munet.engine.errors import ShaderError
 from munet.engine.index import Index, Var, evaluate, flatten, unflatten, var
 from munet.engine.ir.module import Value
 from munet.engine.kernels import Site
@@ -89,7 +91,7 @@ def write_variant(form: Form, choice: Choice, buffers: Sequence[Buffer]) -> str:
     text = write_include(form, layout, buffers)
     source, count = _INCLUDE_LINE.subn(lambda _: text, choice.variant.source)
     if count != 1:
-        raise ValueError(f'{choice.variant.title} has {count} lines #include "{INCLUDE}", expected 1')
+        raise ShaderError(f'{choice.variant.title}: it has {count} lines #include "{INCLUDE}", expected 1')
     return source
 
 

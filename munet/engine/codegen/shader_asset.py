@@ -1,18 +1,16 @@
-"""Shader assets: a folder with contract.toml and one `.comp` a variant. Reads them, and chooses a variant for a device.
+"""Reads shader assets: a folder with contract.toml and one `.comp` a variant.
 
     contract.toml     dimensions, buffers in order of binding, shapes to verify, tolerance: what every variant must do
     generic.comp      must exist and need nothing: it runs on every device
     <variant>.comp    valid GLSL with its metadata in a TOML comment at the top (metadata.py, formula.py, requirements.py)
 
-A variant is eligible where `requires` is met, `when` holds, and its grid is within the device's limits. Of those the one with
-the least measured time is taken, where there is one, else that of the highest rank, ties by name. Of its configurations, which
-are choices of its specialization constants, likewise the fastest, else the one that `work` and `speed` say is.
+What is wrong is a DeclarationError with file and line. `asset_choice.py` chooses, `asset_check.py` looks at the SPIR-V.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
@@ -36,9 +34,6 @@ from munet.engine.errors import DeclarationError, ShaderError
 GENERIC = "generic"
 BASELINE = DeviceInfo()
 ACCESSES = ("read", "write", "read_write")
-# No portable query gives the number of cores; a choice between tile sizes only needs its order of magnitude.
-CORES = {"discrete": 128, "virtual": 128, "integrated": 16, "cpu": 4, "reference": 1, "other": 16}
-BUSY_CORE = 192  # invocations of a core, each with many independent sums, that hide each other's waiting; fewer are slower
 
 
 @dataclass(frozen=True)
@@ -112,133 +107,6 @@ class Asset:
         return found
 
 
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """A variant with its constants for given dimensions."""
-
-    variant: Variant
-    configuration: Configuration
-    grid: tuple[int, int, int]
-    reason: str
-
-
-Verdict = Callable[[Variant, Configuration], bool]  # whether it was verified on this device and driver
-Times = Callable[[Variant, Configuration], float | None]  # its measured time for these dimensions, in any unit
-
-
-# -- choosing ----------------------------------------------------------------------------------------------------------
-
-
-def choose(
-    asset: Asset, dims: Mapping[str, int], device: DeviceInfo, *, verified: Verdict | None = None, times: Times | None = None
-) -> Choice:
-    """The variant and constants to use; `generic` where nothing else is eligible. `verified` refuses configurations that failed
-    on this device; `times` knows measured ones."""
-    best: tuple[tuple[float, float, str], Choice] | None = None
-    for variant in asset.variants:
-        found = _best_configuration(variant, dims, device, verified, times)
-        if isinstance(found, str):
-            continue
-        choice, time = found
-        key = (math.inf if time is None else time, -variant.rank, variant.name)
-        if best is None or key < best[0]:
-            best = key, choice
-    if best is None:
-        raise ShaderError(f"asset {asset.name}: not even {GENERIC}.comp can run with {_text(dims)} on {device.name}")
-    return best[1]
-
-
-def explain(asset: Asset, dims: Mapping[str, int], device: DeviceInfo) -> list[tuple[str, str]]:
-    """(variant, why it was chosen or passed over), by falling rank."""
-    chosen = choose(asset, dims, device)
-    lines = []
-    for variant in asset.variants:
-        found = _best_configuration(variant, dims, device, None, None)
-        if variant is chosen.variant:
-            lines.append((variant.name, f"chosen: {chosen.reason}"))
-        elif isinstance(found, str):
-            lines.append((variant.name, f"passed over ({found})"))
-        else:
-            lines.append((variant.name, f"eligible, but {chosen.variant.name} has a higher rank ({chosen.variant.rank})"))
-    return lines
-
-
-def refusal(variant: Variant, dims: Mapping[str, int], device: DeviceInfo) -> str:
-    """Why a variant is not eligible; "" if it is."""
-    found = _best_configuration(variant, dims, device, None, None)
-    return found if isinstance(found, str) else ""
-
-
-def eligible_configurations(variant: Variant, device: DeviceInfo) -> list[Configuration]:
-    """Those that run on the device, whatever the dimensions."""
-    if any(variant.requires.unmet(device)):
-        return []
-    return [c for c in variant.configurations if not any(variant.requires.exceeded(device, c.constants))]
-
-
-def _best_configuration(
-    variant: Variant, dims: Mapping[str, int], device: DeviceInfo, verified: Verdict | None, times: Times | None
-) -> tuple[Choice, float | None] | str:
-    """The configuration to use with its measured time, or why there is none."""
-    for reason in variant.requires.unmet(device):
-        return reason
-    if variant.when is not None and not variant.when.holds(dims):
-        failing = variant.when.failing(dims)
-        return f"{failing.text} does not hold: {failing.with_values(dims)}"
-    usable, refused = [], ""
-    for configuration in variant.configurations:
-        reason = _misfit(variant, configuration, dims, device)
-        if not reason and verified is not None and not verified(variant, configuration):
-            reason = "failed its verification on this device"
-        refused = refused or reason
-        if not reason:
-            usable.append(configuration)
-    if not usable:
-        return refused
-    measured = {c: time for c in usable if times is not None and (time := times(variant, c)) is not None}
-    if measured:
-        best = min(measured, key=lambda c: measured[c])
-        return _choice(variant, best, dims, f"measured fastest, {measured[best]:.4g}"), measured[best]
-    costs = [estimated_cost(variant, c, dims, device) for c in usable]
-    return _choice(variant, usable[costs.index(min(costs))], dims, f"rank {variant.rank}"), None
-
-
-def _misfit(variant: Variant, configuration: Configuration, dims: Mapping[str, int], device: DeviceInfo) -> str:
-    for reason in variant.requires.exceeded(device, configuration.constants):
-        return reason
-    grid = variant.grid_of(dims, configuration)
-    for axis, size, limit in zip("xyz", grid, device.max_workgroup_count, strict=True):
-        if size > limit:
-            return f"its grid has {size:,} workgroups in {axis}, the device allows {limit:,}"
-    return ""
-
-
-def _choice(variant: Variant, configuration: Configuration, dims: Mapping[str, int], reason: str) -> Choice:
-    constants = f", {configuration}" if configuration.constants else ""
-    return Choice(variant, configuration, variant.grid_of(dims, configuration), f"{reason}{constants}")
-
-
-def estimated_cost(variant: Variant, configuration: Configuration, dims: Mapping[str, int], device: DeviceInfo) -> float:
-    """Time in no particular unit: rounds of workgroups over the device's cores, times their work, over their speed."""
-    if variant.work is None:
-        return 0.0
-    groups = math.prod(variant.grid_of(dims, configuration))
-    rounds = groups / CORES.get(device.kind, CORES["other"])
-    # Few rounds end together, and a part of one takes as long as a whole one.
-    rounds = math.ceil(rounds) if rounds <= 4 else rounds
-    size = variant.requires.limits.get("workgroup_invocations")
-    invocations = rounds * (size.number(configuration.constants) if size else BASELINE.max_workgroup_invocations)
-    busy = min(1.0, math.sqrt(invocations / BUSY_CORE))
-    return rounds * variant.work.number({**dims, **configuration.constants}) / (configuration.speed * busy)
-
-
-def _text(dims: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} = {size}" for name, size in dims.items())
-
-
-# -- reading -----------------------------------------------------------------------------------------------------------
-
-
 def asset_names() -> list[str]:
     """The shipped assets."""
     return sorted(path.parent.name for path in shaders_root().glob("*/contract.toml"))
@@ -283,17 +151,28 @@ def _read_contract(path: Path) -> Contract:
     return Contract(dimensions, buffers, tuple(shapes), _tolerances(table, dimensions), table.title)
 
 
-def _tolerances(table: Table, dimensions: Sequence[str]) -> dict[str, Tolerance]:
-    found: dict[str, Tolerance] = {}
+def _tolerances(table: Table, dimensions: Sequence[str], base: Mapping[str, Tolerance] | None = None) -> dict[str, Tolerance]:
+    """Tolerances by dtype; a variant's start from its contract's, and are looser only with a reason."""
+    found = dict(base or {})
     for dtype, values in table.table("tolerance").values.items():
+        if not isinstance(values, dict):
+            table.fail(dtype, f"the tolerance of {dtype} is {values!r}, expected {{ atol = ..., rtol = ... }}.")
         inner = Table(table.title, values, table.text, table.first_line)
         inner.only(("atol", "rtol", "scale_by", "reason"))
-        scale_by = inner.get("scale_by", str, "a dimension", "")
+        before = found.get(dtype, Tolerance())
+        scale_by = inner.get("scale_by", str, "a dimension", before.scale_by)
         if scale_by and scale_by not in dimensions:
             inner.fail("scale_by", f"scale_by names {scale_by}; the dimensions are {', '.join(dimensions)}.")
         number = (int, float)
-        atol, rtol = (float(inner.get(key, number, "a number", 0.0)) for key in ("atol", "rtol"))
-        found[dtype] = Tolerance(atol, rtol, scale_by)
+        made = Tolerance(
+            float(inner.get("atol", number, "a number", before.atol)),
+            float(inner.get("rtol", number, "a number", before.rtol)),
+            scale_by,
+        )
+        looser = made.atol > before.atol or made.rtol > before.rtol or made.scale_by != before.scale_by
+        if base is not None and looser and not inner.get("reason", str, "a sentence", ""):
+            inner.fail("tolerance", f"the tolerance of {dtype} is looser than the contract's; say why in `reason`.")
+        found[dtype] = made
     return found
 
 
@@ -323,7 +202,7 @@ def _read_variant(path: Path, contract: Contract) -> Variant:
         work=table.formula("work", work, number_formula, names, with_constants) if work else None,
         configurations=tuple(_configurations(table, ids)),
         constant_ids=ids,
-        tolerance={**contract.tolerance, **_tolerances(table, dims)},
+        tolerance=_tolerances(table, dims, contract.tolerance),
     )
     if variant.name == GENERIC:
         _check_generic(variant, table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from munet.engine.errors import VerifyError
-from munet.engine.ir.module import Module, Op, Value
+from munet.engine.ir.module import Module, Op, Region, Value
 from munet.engine.operator import operator_of
 
 
@@ -42,8 +42,9 @@ def _verify_ops(ops: Sequence[Op], known: set[Value], place: str) -> None:
             if value in known:
                 raise VerifyError(f"{where}: defines {value} a second time")
         if op.regions:
+            given, made = set(op.inputs), set(op.outputs)
             for region in op.regions:
-                _verify_region(op, region.inputs, region.outputs, where)
+                _verify_region(region, given, made, where)
                 inner = set(region.inputs)
                 _verify_ops(region.ops, inner, where)
                 if any(value not in inner for value in region.outputs):
@@ -53,13 +54,13 @@ def _verify_ops(ops: Sequence[Op], known: set[Value], place: str) -> None:
         known.update(op.outputs)
 
 
-def _verify_region(op: Op, inputs: Sequence[Value], outputs: Sequence[Value], where: str) -> None:
+def _verify_region(region: Region, given: set[Value], made: set[Value], where: str) -> None:
     """A body works on the op's own inputs and outputs: the same values, not copies of them."""
-    for value in inputs:
-        if value not in op.inputs:
+    for value in region.inputs:
+        if value not in given:
             raise VerifyError(f"{where}: its body reads {value}, which is not an input of the op")
-    for value in outputs:
-        if value not in op.outputs:
+    for value in region.outputs:
+        if value not in made:
             raise VerifyError(f"{where}: its body gives {value}, which is not an output of the op")
 
 

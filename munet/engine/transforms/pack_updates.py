@@ -17,11 +17,12 @@ from munet.engine.ir.module import Module, Op, Region, Source, Value, in_running
 
 def pack_updates(module: Module, device: DeviceInfo) -> Module:
     states = {s.value: s for s in module.states} | {s.result: s for s in module.states if s.result is not None}
-    order = _state_order(module)
     packable: dict[Any, list[Op]] = {}
     for op in module.ops:
         if op.params.get("kind") == "step" and op.regions and (key := _key(op.regions[0], states)) is not None:
             packable.setdefault(key, []).append(op)
+    module = _clustered(module, [[states[v].name for op in ops for v in op.outputs] for ops in packable.values()])
+    order = _state_order(module)
     packed: dict[Op, Op | None] = {}
     taken: set[Value] = set()
     for ops in packable.values():
@@ -32,6 +33,16 @@ def pack_updates(module: Module, device: DeviceInfo) -> Module:
                 packed[run[-1]] = _pack(run)
                 taken.update(v for op in run for v in op.inputs if v not in states)
     return module.replace_ops(in_running_order([chosen for op in module.ops if (chosen := packed.get(op, op)) is not None]))
+
+
+def _clustered(module: Module, alike: Sequence[Sequence[str]]) -> Module:
+    """The states of each group so that those that are updated alike lie together: weights with decay, then those without."""
+    rank = {name: i for i, names in enumerate(alike) for name in names}
+    groups: dict[str, list[Source]] = {}
+    for source in module.states:
+        groups.setdefault(source.group, []).append(source)
+    following = {group: iter(sorted(held, key=lambda s: rank.get(s.name, -1))) for group, held in groups.items()}
+    return replace(module, sources=tuple(next(following[s.group]) if s.role == "state" else s for s in module.sources))
 
 
 def _state_order(module: Module) -> dict[str, int]:
@@ -84,17 +95,19 @@ def _is_tensor(value: Value, region: Region) -> bool:
 def _runs(ops: Sequence[Op], states: Mapping[Value, Source], order: Mapping[str, int], taken: set[Value]) -> list[list[Op]]:
     """Stretches of ops whose states follow each other without a gap in every group, and whose gradients are free to be placed."""
     runs: list[list[Op]] = []
+    already: set[Value] = set()  # what the last run reads
     for op in ops:
         follows = bool(runs) and all(
             order[states[b].name] == order[states[a].name] + 1 for a, b in zip(runs[-1][-1].outputs, op.outputs, strict=True)
         )
         placed = [v for v in op.inputs if v.shape == op.outputs[0].shape and v not in states]
         free = not any(v in taken for v in placed)
-        already = {v for o in (runs[-1] if runs else ()) for v in o.inputs}
         if follows and free and not any(v in already for v in placed):
             runs[-1].append(op)
         else:
             runs.append([op])
+            already.clear()
+        already.update(op.inputs)
     return runs
 
 
