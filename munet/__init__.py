@@ -10,6 +10,7 @@ Importing this fills the registry of operators and touches no GPU.
 """
 
 import munet.nodes  # noqa: F401  # fills the registry
+from munet import inspect
 from munet.engine.errors import (
     CheckpointError,
     DeviceError,
@@ -22,7 +23,7 @@ from munet.engine.errors import (
     ProjectError,
     ShaderError,
 )
-from munet.engine.events import Evaluated, Event, Finished, Progress, Saved
+from munet.engine.events import Carried, Evaluated, Event, EventPage, Finished, Paused, Progress, Saved
 from munet.engine.graph import Edge, Frame, Graph, Node, Run
 from munet.engine.lower import lower
 from munet.engine.project import dump_project, load_project, parse_project, save_project
@@ -30,7 +31,7 @@ from munet.engine.session import Session
 from munet.engine.version import VERSION as __version__  # noqa: N811  # Python's name for it
 
 __all__ = [
-    "Session", "Event", "Progress", "Evaluated", "Saved", "Finished",
+    "Session", "Event", "EventPage", "Progress", "Evaluated", "Saved", "Finished", "Paused", "Carried", "inspect",
     "Graph", "Node", "Edge", "Frame", "Run",
     "load_project", "parse_project", "dump_project", "save_project", "lower",
     "MunetError", "Problem", "ProjectError", "GraphError", "CheckpointError", "ShaderError",

@@ -6,6 +6,7 @@ adds a name to the origin of what is added meanwhile.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,6 +20,8 @@ from munet.engine.operator import Operator, find
 
 STAMP, FAILED = "_stamp", "_failed"  # columns of the metric ring that the session looks at; see `_hold_states`
 STAMP_RANGE = 1 << 20  # step numbers modulo this are exact in f32
+FEED_BYTES = 8 << 20  # a ring takes about so much at most
+FEWEST_ROWS = 16
 FEED_ROWS = 1024  # rings hold at most so many steps ahead; a power of two, so that the modulo is a mask
 
 
@@ -157,8 +160,10 @@ class Builder:
         name = self._source_names[state]
         self.sources[name] = replace(self.sources[name], result=result)
 
-    def feed(self, name: str, row_shape: Shape, dtype: DType, rows: int = FEED_ROWS) -> Value:
-        """This step's row of a ring that the host fills ahead."""
+    def feed(self, name: str, row_shape: Shape, dtype: DType) -> Value:
+        """This step's row of a ring that the host fills ahead. Large rows get a shorter ring."""
+        row_bytes = max(math.prod(row_shape) * dtype.stored_bits // 8, 1)
+        rows = min(FEED_ROWS, max(FEWEST_ROWS, 1 << (FEED_BYTES // row_bytes).bit_length() >> 1))
         ring = self.source(Source(name, "feed", Value((rows, *row_shape), dtype, name)))
         return self._op("take_row", {"x": [ring], "step": [self.step]})
 

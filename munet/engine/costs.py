@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 from munet.engine.codegen.form import form_of
 from munet.engine.codegen.glsl import flops_of
+from munet.engine.device import REFERENCE
 from munet.engine.graph import Graph
 from munet.engine.lower import lower
 from munet.engine.operator import REGISTRY, Optimiser
+from munet.engine.transforms.remove_dead_ops import remove_dead_ops
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Costs:
 def costs(graph: Graph) -> Costs:
     """Of one step of training. Raises ProjectError."""
     lowered = lower(graph, "train")
-    module = lowered.module
+    module = remove_dead_ops(lowered.module, REFERENCE)
     forward, training = dict.fromkeys(graph.nodes, 0), dict.fromkeys(graph.nodes, 0)
     held = {s.result for s in module.states}
     optimisers = {name for name, node in graph.nodes.items() if isinstance(REGISTRY.get(node.operator), Optimiser)}

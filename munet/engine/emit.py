@@ -113,6 +113,9 @@ def _joined(units: Sequence[Unit], device: DeviceInfo) -> list[list[Unit]]:
 def _fits(unit: Unit, others: Sequence[Unit], device: DeviceInfo) -> bool:
     bindings = {(place, value.dtype.name) for u in (*others, unit) for value, place in u.places.items()}
     small = unit.part.groups(unit.part.workgroup) <= SMALL_PASS
+    # A larger workgroup would slow down the large op that is there already.
+    if unit.part.workgroup > others[0].part.workgroup and others[0].part.groups(others[0].part.workgroup) > SMALL_PASS // 4:
+        return False
     return small and len(others) < MAX_PARTS and len(bindings) <= min(MAX_BINDINGS, device.max_storage_buffers)
 
 

@@ -6,13 +6,13 @@ every sample at most once, in an order drawn for it; samples beyond the last who
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from munet.engine.errors import MunetError
-from munet.engine.hostscalar import HostScalar
+from munet.engine.hostscalar import HostScalar, StepContext
 from munet.engine.operator import Array
 from munet.engine.philox import stream_key
 
@@ -66,45 +66,25 @@ def in_order(first_row: int, steps: int, batch: int, count: int) -> Array:
     return (np.arange(first_row, first_row + steps * batch, dtype=np.int64) % count).astype(np.int32).reshape(steps, batch)
 
 
-class _Watched:
-    """A step context that notices whether its step is looked at."""
-
-    def __init__(self, step: int, live: dict[str, float]):
-        self._step, self.live = step, live
-        self.looked = False
-
-    @property
-    def step(self) -> int:
-        self.looked = True
-        return self._step
-
-
-class _Moving:
-    """A step context that goes from step to step: a submit has hundreds of them."""
-
-    def __init__(self, step: int, live: dict[str, float]):
-        self.step, self.live = step, live
-
-
-def scalar_rows(scalars: Sequence[HostScalar], first_step: int, steps: int, live: dict[str, float]) -> Array:
-    """The table of host scalars, f32 [steps, columns]; worked out in double precision, once where the step does not matter."""
+def scalar_rows(scalars: Sequence[HostScalar], first_step: int, steps: int, live: Mapping[str, float]) -> Array:
+    """The table of host scalars, f32 [steps, columns]; worked out in double precision."""
     rows = np.empty((steps, len(scalars)), np.float64)
     for column, scalar in enumerate(scalars):
-        first = _Watched(first_step, live)
-        rows[:, column] = _numbers(scalar, first, 1)[0]
-        if first.looked and steps > 1:
-            rows[1:, column] = _numbers(scalar, _Moving(first_step + 1, live), steps - 1)
+        rows[:, column] = _numbers(scalar, first_step, steps, live)
     return rows.astype(np.float32)
 
 
-def _numbers(scalar: HostScalar, context: Any, count: int) -> list[float]:
-    """The scalar at the context's step and those that follow."""
-    value, found = scalar.value, list[float]()
+def _numbers(scalar: HostScalar, first_step: int, steps: int, live: Mapping[str, float]) -> Any:
+    """One column: all steps at once, as a submit has hundreds; one by one if that fails, to name the step."""
     try:
-        found.append(value(context))
-        for _ in range(count - 1):
-            context.step += 1
-            found.append(value(context))
+        with np.errstate(divide="raise", invalid="raise"):
+            return scalar.value(StepContext(np.arange(first_step, first_step + steps), live))
+    except (ArithmeticError, ValueError):
+        return [_number(scalar, StepContext(step, live)) for step in range(first_step, first_step + steps)]
+
+
+def _number(scalar: HostScalar, context: StepContext) -> float:
+    try:
+        return scalar.value(context)
     except (ArithmeticError, ValueError) as error:
         raise MunetError(f"step {context.step + 1}: the number {scalar.text} cannot be worked out: {error}") from None
-    return found

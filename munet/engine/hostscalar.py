@@ -8,27 +8,32 @@ step's row of scalars. So a schedule costs no pass, and changing a live value ne
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 
 @dataclass(frozen=True)
 class StepContext:
-    """What a host scalar may depend on: the step (from 0) and the live parameters as they are now, by "node.param"."""
+    """What a host scalar may depend on: the step (from 0) and the live parameters as they are now, by "node.param".
 
-    step: int
-    live: dict[str, float]
+    `step` may be an array of steps: what depends on it is then an array of the very same numbers.
+    """
+
+    step: Any
+    live: Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class HostScalar:
-    """`text` identifies it (equal text, equal column); `value(context)` gives the number."""
+    """`text` identifies it (equal text, equal column); `value(context)` gives the number, or one for each step."""
 
     text: str
-    value: Callable[[StepContext], float]
+    value: Callable[[StepContext], Any]
 
-    def _with(self, other: Any, sign: str, apply: Callable[[float, float], float], swapped: bool = False) -> Any:
+    def _with(self, other: Any, sign: str, apply: Callable[[Any, Any], Any], swapped: bool = False) -> Any:
         if not isinstance(other, HostScalar | int | float):
             return NotImplemented
         right = other if isinstance(other, HostScalar) else constant(float(other))
@@ -60,7 +65,7 @@ class HostScalar:
         return self._with(other, "/", operator.truediv, swapped=True)
 
     def __pow__(self, other: Any) -> Any:
-        return self._with(other, "**", operator.pow)
+        return self._with(other, "**", _power)
 
     def __neg__(self) -> HostScalar:
         return HostScalar(f"(-{self.text})", lambda c: -self.value(c))
@@ -72,7 +77,7 @@ def constant(number: float) -> HostScalar:
 
 def step(every: int = 1) -> HostScalar:
     """The number of the update being made, from 1, as optimisers count; one is made `every` so many steps."""
-    return HostScalar("t" if every == 1 else f"t/{every}", lambda c: float(c.step // every + 1))
+    return HostScalar("t" if every == 1 else f"t/{every}", lambda c: c.step // every + 1.0)
 
 
 def live(node: str, param: str) -> HostScalar:
@@ -82,8 +87,23 @@ def live(node: str, param: str) -> HostScalar:
 
 def scheduled(node: str, function: Callable[..., float], names: tuple[str, ...]) -> HostScalar:
     """A schedule node's value: function(step, **its live parameters), step from 0."""
-    return HostScalar(f"{node}.rate", lambda c: float(function(c.step, **{name: c.live[f"{node}.{name}"] for name in names})))
+
+    def rate(context: StepContext) -> Any:
+        given = {name: context.live[f"{node}.{name}"] for name in names}
+        if isinstance(context.step, np.ndarray):
+            return np.array([float(function(step, **given)) for step in context.step.tolist()])
+        return float(function(context.step, **given))
+
+    return HostScalar(f"{node}.rate", rate)
 
 
 def square_root(value: HostScalar) -> HostScalar:
-    return HostScalar(f"sqrt({value.text})", lambda c: value.value(c) ** 0.5)
+    return HostScalar(f"sqrt({value.text})", lambda c: _power(value.value(c), 0.5))
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    """base ** exponent, number by number: NumPy's own power may round otherwise in an array than alone."""
+    if not isinstance(base, np.ndarray) and not isinstance(exponent, np.ndarray):
+        return base**exponent
+    bases, exponents = np.broadcast_arrays(base, exponent)
+    return np.array([x**y for x, y in zip(bases.tolist(), exponents.tolist(), strict=True)])

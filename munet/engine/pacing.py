@@ -50,5 +50,5 @@ class Pace:
 
     @property
     def nap_s(self) -> float:
-        """How long to sleep between two looks at the device."""
-        return min(0.01, max(0.0002, self.step_ms / 1e3))
+        """How long to sleep between two looks at the device: a small part of what a submit takes."""
+        return min(0.01, max(0.0002, self.steps() * self.step_ms / 16e3))

@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 from itertools import product
 
 from munet.engine.codegen.parts import Part, contraction_of
-from munet.engine.codegen.rows import combine_lanes, write_lanes
+from munet.engine.codegen.rows import Lanes, combine_lanes, write_lanes
 from munet.engine.codegen.writer import BLOCK, Writer
 from munet.engine.coordinates import Indices
 from munet.engine.index import Index, Var, unflatten, var
@@ -24,7 +24,7 @@ def write_contraction(part: Part, writer: Writer, workgroup: int, shared: dict[s
     """All results of the part's form."""
     form, lanes, rows = part.form, part.lanes, part.rows
     if lanes > 1:
-        write_lanes(writer, rows, lanes, workgroup)
+        write_lanes(writer, rows, Lanes(lanes, workgroup))
     else:
         writer.line(f"int row = group * {workgroup} + int(gl_LocalInvocationID.x);")
         writer.line(f"if (row >= {rows}) return;")
@@ -40,7 +40,7 @@ def write_contraction(part: Part, writer: Writer, workgroup: int, shared: dict[s
         for where, target in zip(spots, targets, strict=True):
             writer.line(f"{target} += {writer.expr(kernel.term(site, where.at[op.output], sums))};")
     if lanes > 1:
-        combine_lanes(writer, sinks, register, FOLDS["add"], lanes, workgroup, shared)
+        combine_lanes(writer, sinks, register, FOLDS["add"], Lanes(lanes, workgroup), shared)
     for where, name in zip(spots, sinks, strict=True):
         writer.remember(op.output, where.at[op.output], name)
     with writer.block("if (inside && lane == 0)") if lanes > 1 else nullcontext():

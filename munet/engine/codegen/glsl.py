@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from munet.engine.codegen.contraction import write_contraction
 from munet.engine.codegen.form import Form
 from munet.engine.codegen.parts import Part
-from munet.engine.codegen.rows import write_rows
+from munet.engine.codegen.rows import Lanes, write_rows
 from munet.engine.codegen.writer import Writer, storage_type
 from munet.engine.coordinates import kernel_of
 from munet.engine.device import DeviceInfo
@@ -57,7 +57,7 @@ def write_shader(parts: Sequence[Part], buffers: Sequence[Buffer], device: Devic
 def _write_part(part: Part, writer: Writer, workgroup: int, shared: dict[str, None]) -> list[str]:
     match part.form.kind:
         case "reduction":
-            write_rows(part.form, writer, part.lanes, workgroup, shared)
+            write_rows(part.form, writer, Lanes(part.lanes, workgroup, part.rows_first), shared)
         case "contraction":
             write_contraction(part, writer, workgroup, shared)
         case "update":

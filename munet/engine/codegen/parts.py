@@ -17,6 +17,8 @@ from munet.engine.scalar import Expr, Fold, children, indices_of
 WORKGROUP = 128  # invocations: the baseline that every device has
 BUSY = 65_536  # invocations that keep a large GPU busy
 BUSY_CPU = 64  # on a CPU driver a handful of workgroups do, and lanes only cost barriers
+SIDE_BY_SIDE = 32  # invocations that read next to each other, so that a cache line serves them all
+SHORT_FOLD = 128  # turns of a loop that cost little beside a pass
 LARGEST_BLOCK = 16  # results of one invocation: registers run out above
 
 
@@ -27,6 +29,7 @@ class Part:
     lanes       invocations that fold one row together
     workgroup   the least size of workgroup that this needs
     watched     results whose elements are looked at as they are stored; `flag` is set if one is not finite
+    rows_first  neighbouring invocations take neighbouring rows, not neighbouring elements of a row
     block       (axis, count) of the result: each invocation computes so many elements along the axis, a stride apart
     """
 
@@ -36,6 +39,7 @@ class Part:
     block: tuple[tuple[int, int], ...] = ()
     watched: frozenset[Value] = frozenset()
     flag: Value | None = None
+    rows_first: bool = False
 
     @property
     def rows(self) -> int:
@@ -59,15 +63,30 @@ def plan_part(form: Form, device: DeviceInfo) -> Part:
         lanes = _lanes(rows, length, device)
         return Part(form, lanes, max(lanes, WORKGROUP), block)
     if form.kind == "reduction":
-        lanes = _lanes(form.rows, form.columns, device)
-        if not device.is_cpu:
-            while lanes < min(32, device.max_workgroup_invocations) and lanes * 8 <= form.columns:
-                lanes *= 2  # neighbouring lanes read neighbouring elements
-        return Part(form, lanes, max(lanes, WORKGROUP))
+        return _plan_rows(form, device)
     longest = max((fold_length(identity_element(op)) for op in form.ops), default=0)
     if device.loop_limit and longest > device.loop_limit // 2:
         raise too_long(longest, device)
     return Part(form)
+
+
+def _plan_rows(form: Form, device: DeviceInfo) -> Part:
+    lanes = _lanes(form.rows, form.columns, device)
+    if device.is_cpu:
+        return Part(form, lanes, max(lanes, WORKGROUP))
+    across = form.space[-1] if form.space and len(form.space) - 1 not in form.axes else 1
+    if across >= SIDE_BY_SIDE // 4:
+        # Rows lie next to each other: so must the invocations that read them.
+        largest = min(device.max_workgroup_invocations, 1024)
+        lanes = min(lanes, max(largest // min(SIDE_BY_SIDE, across), 1))
+        lanes = 1 << (lanes.bit_length() - 1)
+        if form.columns <= SHORT_FOLD * (WORKGROUP // SIDE_BY_SIDE):
+            lanes = min(lanes, WORKGROUP // SIDE_BY_SIDE)  # a small workgroup can ride along in other passes
+        workgroup = min(max(WORKGROUP, lanes * SIDE_BY_SIDE), largest)
+        return Part(form, lanes, workgroup, rows_first=True)
+    while lanes < min(SIDE_BY_SIDE, device.max_workgroup_invocations) and lanes * 8 <= form.columns:
+        lanes *= 2  # neighbouring lanes read neighbouring elements
+    return Part(form, lanes, max(lanes, WORKGROUP))
 
 
 def fold_length(expr: Expr) -> int:

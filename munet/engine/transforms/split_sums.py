@@ -8,13 +8,14 @@ contraction treats `parts` as one more batch dimension, and a reduction adds the
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 from munet.engine.builder import Builder
 from munet.engine.coordinates import kernel_of
 from munet.engine.device import DeviceInfo
-from munet.engine.ir.module import Module, Op, Value
-from munet.engine.kernels import Contraction, Site
+from munet.engine.ir.module import Module, Op, Value, users
+from munet.engine.kernels import Contraction, Reduction, Site, View, reduced_axes
 from munet.engine.operator import Operator, find
 
 RESULTS_ENOUGH = 524_288  # results that keep a large GPU busy: 128 tiles of 64 x 64
@@ -27,9 +28,11 @@ def split_sums(module: Module, device: DeviceInfo) -> Module:
         return module
     ops: list[Op] = []
     renamed: dict[Value, Value] = {}
+    readers = users(module.ops)
     for op in module.ops:
+        read_back = _is_read_back(op, readers)
         op = op.with_inputs([renamed.get(value, value) for value in op.inputs])
-        made = _split(op)
+        made = _split(op) or (None if read_back else _split_reduction(op))
         if made is None:
             ops.append(op)
         else:
@@ -57,6 +60,48 @@ def _split(op: Op) -> list[Op] | None:
         assert isinstance(declared, Operator)
         partial = b.add_op(declared, {socket: [value] for socket, value in zip(op.sockets, factors, strict=True)}, op.params)
         _call("sum", partial, axes=(0,), keepdims=False)
+    last = b.ops[-1]
+    return [*b.ops[:-1], replace(last, outputs=(Value(op.output.shape, op.output.dtype, op.output.hint),))]
+
+
+def _is_read_back(op: Op, readers: Mapping[Value, list[Op]]) -> bool:
+    """Whether the result of a reduction meets tensors of the size it was made from: then one kernel over rows does it all."""
+    size = op.inputs[0].element_count if op.inputs else 0
+    pending, seen = list(op.outputs), set[Value]()
+    while pending:
+        value = pending.pop()
+        for reader in readers.get(value, []):
+            for result in reader.outputs:
+                if result.element_count * 2 > size:
+                    return True
+                if isinstance(kernel_of(reader), View) and result not in seen:
+                    seen.add(result)
+                    pending.append(result)
+    return False
+
+
+def _split_reduction(op: Op) -> list[Op] | None:
+    """Sums over many rows with few results, a bias's gradient: parts of the longest dimension, then their sum."""
+    kernel = None if op.regions else kernel_of(op)
+    if not isinstance(kernel, Reduction) or kernel.combine != "add" or kernel.finish != "acc":
+        return None
+    x = op.inputs[0]
+    axes = reduced_axes(op.params["axes"], x.rank)
+    if not axes:
+        return None
+    length = math.prod(x.shape[axis] for axis in axes)
+    axis = max(axes, key=lambda a: x.shape[a])
+    parts = _part_count(x.shape[axis], length, op.output.element_count)
+    if parts == 1:
+        return None
+    b = Builder("split")
+    with b.active(), b.at_origin(op.origin):
+        split = _call("reshape", x, shape=(*x.shape[:axis], parts, x.shape[axis] // parts, *x.shape[axis + 1 :]))
+        partial = _call("sum", split, axes=tuple(a if a < axis else a + 1 for a in axes), keepdims=False)
+        before = sum(1 for a in range(axis) if a not in axes)
+        total = _call("sum", partial, axes=(before,), keepdims=False)
+        if total.shape != op.output.shape:
+            _call("reshape", total, shape=op.output.shape)
     last = b.ops[-1]
     return [*b.ops[:-1], replace(last, outputs=(Value(op.output.shape, op.output.dtype, op.output.hint),))]
 

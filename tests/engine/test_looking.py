@@ -1,0 +1,273 @@
+"""Sessions from outside: predicting, tapping, events, pause, profiles; none of it disturbs training."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import munet
+from munet.engine.errors import ProjectError
+from munet.engine.events import EventRing, Finished, Paused, Progress
+from munet.engine.prediction import KEPT, Histogram, Summary, histogram, summary
+from tests.engine.drawings import drawing
+from tests.engine.running import DEVICES, finish, spiral, xor
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+on_devices = pytest.mark.parametrize("device", DEVICES)
+
+
+def forward(session: munet.Session, x: np.ndarray) -> np.ndarray:
+    """The spiral network in NumPy, by the session's weights."""
+    w = session.weights()
+    hidden = np.maximum(x.astype(np.float64) @ w["one/weight"].T + w["one/bias"], 0)
+    return hidden @ w["two/weight"].T + w["two/bias"]
+
+
+# Predicting
+
+
+@on_devices
+def test_predictions_for_any_number_of_samples(device: str):
+    rng = np.random.default_rng(0)
+    with munet.Session.open(spiral(), device) as session:
+        finish(session, 7)
+        for count in (1, 5, 131):
+            x = rng.standard_normal((count, 2))
+            found = session.predict({"arms": x})
+            assert list(found) == ["two.y"]
+            np.testing.assert_allclose(found["two.y"], forward(session, x.astype(np.float32)), rtol=1e-4, atol=1e-5)
+
+
+@on_devices
+def test_nodes_to_predict_can_be_named(device: str):
+    x, label = np.ones((3, 2), np.float32), np.array([0, 1, 2])
+    with munet.Session.open(spiral(), device) as session:
+        found = session.predict({"arms.x": x, "arms.label": label}, ["bend", "error.loss", "arms.x"])
+        assert list(found) == ["bend.y", "error.loss", "arms.x"]
+        assert found["bend.y"].shape == (3, 16) and found["error.loss"].shape == ()
+        np.testing.assert_array_equal(found["arms.x"], x)
+        logits = forward(session, x)
+        loss = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(3), label]
+        assert found["error.loss"] == pytest.approx(loss.mean(), rel=1e-5)
+        everything = session.predict({"arms.x": x, "arms.label": label})
+        assert set(everything) == {"error.loss", "right.accuracy"}
+
+
+@on_devices
+def test_predicting_the_held_out_split(device: str):
+    with munet.Session.open(spiral(), device) as session:
+        found = session.predict(nodes=["two", "error"])
+        test = session._lowered.sources[0].dataset.test
+        np.testing.assert_allclose(found["two.y"], forward(session, test["x"]), rtol=1e-4, atol=1e-5)
+        assert found["error.loss"] == pytest.approx(session.evaluate()["loss"], rel=1e-5)
+
+
+@on_devices
+def test_looking_changes_no_bit_of_training(device: str):
+    states = []
+    for looking in (False, True):
+        with munet.Session.open(spiral(), device, poison=True) as session:
+            for _ in range(3):
+                finish(session, 4)
+                if looking:
+                    session.predict({"arms": np.ones((4, 2), np.float32)})
+                    session.tap("bend", "y")
+                    session.tap("error", "loss", "summary")
+            states.append(session.states())
+    for name, array in states[0].items():
+        np.testing.assert_array_equal(states[1][name], array, err_msg=name)
+
+
+@on_devices
+def test_predicting_while_steps_are_under_way(device: str):
+    with munet.Session.open(xor(), device) as session:
+        seen = 0
+        for event in session.train(3000):
+            if isinstance(event, Progress) and seen < 3:
+                seen += 1
+                assert session.predict({"points": np.eye(2)})["two.y"].shape == (2, 1)
+        assert session.step_count == int(session.state("train/step")) == 3000
+
+
+def test_programs_are_kept_and_given_back():
+    with munet.Session.open(spiral(), "cpu") as session:
+        for count in (*range(1, KEPT + 4), 3):
+            session.predict({"arms": np.zeros((count, 2), np.float32)})
+        assert session._looker is not None and len(session._looker._predicting) == KEPT
+        loaded = [name for name in session.executor._loaded if name.startswith("predict")]  # pyright: ignore[reportAttributeAccessIssue]
+        assert len(loaded) == KEPT
+
+
+def test_dropout_and_running_statistics_when_predicting():
+    nodes = {
+        "arms": ("spiral", {"batch": 20}),
+        "one": ("Linear", {"out_features": 8}),
+        "norm": "BatchNorm",
+        "drop": ("Dropout", {"p": 0.5}),
+        "two": ("Linear", {"out_features": 3}),
+        "error": "cross_entropy",
+        "learn": "Adam",
+    }
+    wires = ("arms.x -> one.x", "one.y -> norm.x", "norm.y -> drop.x", "drop.y -> two.x", "two.y -> error.logits")
+    graph = drawing(nodes, *wires, "arms.label -> error.label", "error.loss -> learn.loss")
+    with munet.Session.open(graph, "cpu") as session:
+        finish(session, 5)
+        before = session.states()
+        x = np.random.default_rng(0).standard_normal((6, 2)).astype(np.float32)
+        found = session.predict({"arms": x}, ["norm", "drop"])
+        np.testing.assert_array_equal(found["norm.y"], found["drop.y"])
+        one = session.predict({"arms": x[:1]}, ["norm"])
+        np.testing.assert_allclose(one["norm.y"], found["norm.y"][:1], rtol=1e-5)
+        tapped = session.tap("drop", "y")
+        assert (np.asarray(tapped) == 0).mean() > 0.2  # training's view: half of it is dropped
+        for name, array in session.states().items():
+            np.testing.assert_array_equal(array, before[name], err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "nodes", "code"),
+    [
+        ({"nobody": np.ones((1, 2))}, None, "unknown-source"),
+        ({"one": np.ones((1, 2))}, None, "unknown-source"),
+        ({"arms.z": np.ones((1, 2))}, None, "unknown-socket"),
+        ({"arms": np.ones((1, 3))}, None, "shape-mismatch"),
+        ({"arms": np.ones(3)}, None, "rank-mismatch"),
+        ({"arms.label": np.array([0.5])}, None, "wrong-dtype"),
+        ({"arms.label": np.array([300])}, None, "wrong-dtype"),
+        ({"arms": np.ones((1, 2))}, ["error"], "not-given"),
+        ({"arms": np.ones((1, 2))}, ["nobody"], "unknown-node"),
+        ({"arms": np.array([["a", "b"]])}, None, "wrong-dtype"),
+    ],
+)
+def test_what_cannot_be_predicted(inputs: dict[str, np.ndarray], nodes: list[str] | None, code: str):
+    with munet.Session.open(spiral(), "cpu") as session, pytest.raises(ProjectError) as caught:
+        session.predict(inputs, nodes)
+    assert [problem.code for problem in caught.value.problems] == [code]
+
+
+# Taps
+
+
+@on_devices
+def test_a_tap_shows_the_next_step(device: str):
+    with munet.Session.open(spiral(), device) as session:
+        finish(session, 6)
+        loss = float(np.asarray(session.tap("error", "loss")))
+        logits = np.asarray(session.tap("two", "y"))
+        rows = session.feeds(6, 1)["arms/order"][0]
+        np.testing.assert_allclose(
+            logits, forward(session, session._lowered.sources[0].dataset.train["x"][rows]), rtol=1e-4, atol=1e-5
+        )
+        assert session.step()["loss"] == pytest.approx(loss, rel=1e-5)
+        counts = session.tap("two", "y", "histogram")
+        assert isinstance(counts, Histogram) and counts.counts.sum() == 7 * 3 and len(counts.edges) == len(counts.counts) + 1
+        found = session.tap("bend", "y", "summary")
+        assert isinstance(found, Summary) and found.minimum == 0 and found.shape == (7, 16) and found.zeros > 0
+        with pytest.raises(ProjectError, match="no tensor"):
+            session.tap("two", "z")
+        with pytest.raises(ProjectError, match="no reduction"):
+            session.tap("two", "y", "median")
+
+
+def test_histograms_and_summaries_of_strange_numbers():
+    array = np.array([np.nan, np.inf, -1.0, 3.0, 0.0], np.float32)
+    assert histogram(array, 4).strange == 2 and histogram(array, 4).counts.tolist() == [1, 1, 0, 1]
+    found = summary(array)
+    assert (found.minimum, found.maximum, found.zeros, found.strange) == (-1, 3, 1, 2)
+    assert np.isnan(summary(np.array([np.nan])).mean) and histogram(np.empty(0)).counts.sum() == 0
+
+
+# Events, pause, step
+
+
+@on_devices
+def test_events_can_be_read_from_the_side(device: str):
+    with munet.Session.open(xor(), device) as session:
+        told = [event for event in session.train(200)]
+        session.evaluate()
+        page = session.events()
+        assert list(page.events[:-1]) == told and page.missed == 0
+        assert session.events(page.next).events == ()
+        finish(session, 5)
+        assert any(isinstance(event, Finished) for event in session.events(page.next).events)
+
+
+def test_the_ring_forgets_the_oldest():
+    ring = EventRing(8)
+    for step in range(20):
+        ring.add(Paused(step))
+    page = ring.since(3)
+    assert [event.step for event in page.events] == list(range(12, 20)) and (page.next, page.missed) == (20, 9)
+    assert ring.since(19).events == (Paused(19),) and ring.since(20) == ring.since(99).__class__((), 20)
+
+
+@on_devices
+def test_pause_and_resume(device: str):
+    with munet.Session.open(xor(), device) as session:
+        seen: list[object] = []
+        for event in session.train(5000):
+            seen.append(event)
+            if len(seen) == 1:
+                session.pause()
+            if isinstance(event, Paused):
+                assert event.step == session.step_count == int(session.state("train/step"))
+                assert session.step(3) and session.step_count == event.step + 3
+                session.evaluate()
+                session.resume()
+        last = seen[-1]
+        assert isinstance(last, Finished) and last.step == 5000 and not last.stopped
+        assert sum(isinstance(event, Paused) for event in seen) == 1
+
+
+@on_devices
+def test_start_paused_and_step(device: str):
+    with munet.Session.open(xor(), device) as session:
+        session.pause()
+        training = session.train(10)
+        assert isinstance(next(training), Paused) and isinstance(next(training), Paused)
+        assert session.step_count == 0 and session.step(4)["loss"] > 0 and session.step_count == 4
+        session.resume()
+        *_, last = training
+        assert isinstance(last, Finished) and last.step == 10
+
+
+# Profiles
+
+
+@on_devices
+def test_profiles(device: str, tmp_path: Path):
+    with munet.Session.open(spiral(), device) as session:
+        finish(session, 10)
+        timings = session.profile(3, tmp_path / "trace.json")
+        assert session.step_count == int(session.state("train/step")) == 13
+        assert [p.name for p in timings.passes] == [p.name for p in session.passes]
+        assert sum(node.us for node in timings.nodes) == pytest.approx(timings.serialised_us)
+        assert timings.node("one").forward_us > 0 and timings.node("one").backward_us > 0
+        assert timings.node("learn").update_us > 0 and timings.node("learn").forward_us == 0
+        assert timings.node("bend").update_us == 0 and timings.node("nobody").us == 0
+        assert session.timings() is timings and session.timings(refresh=True) is not timings
+        assert session.step_count == 14
+        finish(session, 6)
+        trace = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    spans = [event for event in trace if event["ph"] == "X" and event["cat"] == "pass"]
+    assert len(spans) == len(timings.passes)
+    assert all(b["ts"] >= a["ts"] + a["dur"] - 1e-6 for a, b in zip(spans, spans[1:], strict=False))
+
+
+@on_devices
+def test_a_profiled_step_is_a_step_like_any_other(device: str):
+    states = []
+    for profiling in (False, True):
+        with munet.Session.open(spiral(), device) as session:
+            finish(session, 3)
+            if profiling:
+                session.profile(2)
+            else:
+                finish(session, 2)
+            finish(session, 3)
+            states.append(session.states())
+    for name, array in states[0].items():
+        np.testing.assert_array_equal(states[1][name], array, err_msg=name)
