@@ -22,7 +22,13 @@ def drift(b: Builder, x: Value) -> Value:
     return x * 1e-30 + b.parameter("w", (1, 1), Initial("ones"))
 
 
-@layer("test_total", category="", inputs={"x": Input("*any", "T:float"), "y": Input("*any", "T:float")}, outputs=("loss",), role="loss")
+@layer(
+    "test_total",
+    category="",
+    inputs={"x": Input("*any", "T:float"), "y": Input("*any", "T:float")},
+    outputs=("loss",),
+    role="loss",
+)
 def total(b: Builder, x: Value, y: Value) -> Value:
     """mean(x + y / 10^30): its gradient in x is 1 / n, whatever finite y is. (Drivers may take y * 0 for 0.)"""
     return mean(x + y * 1e-30)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Collection, Mapping
 
@@ -73,7 +74,7 @@ def _binary(rng: random.Random, x: Value, pool: list[Value]) -> Value:
 
 def _broadcasts(x: Value, y: Value) -> bool:
     try:
-        return np.broadcast_shapes(x.shape, y.shape) is not None and np.prod(np.broadcast_shapes(x.shape, y.shape)) < 2000
+        return math.prod(np.broadcast_shapes(x.shape, y.shape)) < 2000
     except ValueError:
         return False
 

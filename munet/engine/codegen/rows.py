@@ -36,7 +36,11 @@ class Lanes:
 
 def write_lanes(writer: Writer, rows: int, lanes: Lanes) -> None:
     me = "int(gl_LocalInvocationID.x)"
-    lane, own = (f"{me} / {lanes.rows}", f"{me} % {lanes.rows}") if lanes.rows_first else (f"{me} % {lanes.count}", f"{me} / {lanes.count}")
+    lane, own = (
+        (f"{me} / {lanes.rows}", f"{me} % {lanes.rows}")
+        if lanes.rows_first
+        else (f"{me} % {lanes.count}", f"{me} / {lanes.count}")
+    )
     writer.line(f"int lane = {lane};")
     row = f"group * {lanes.rows} + {own}"
     writer.line(f"bool inside = {row} < {rows};")

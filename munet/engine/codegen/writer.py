@@ -53,7 +53,9 @@ class Scope:
 class Writer:
     """Lines of a kernel's `main`. `ops` are the body, `buffers` names the array of each value that lies in memory."""
 
-    def __init__(self, ops: Sequence[Op], buffers: Mapping[Value, str], watched: Collection[Value] = (), flag: Value | None = None):
+    def __init__(
+        self, ops: Sequence[Op], buffers: Mapping[Value, str], watched: Collection[Value] = (), flag: Value | None = None
+    ):
         self.producer = {value: op for op in ops for value in op.outputs}
         self.buffers = buffers
         self.watched, self.flag = watched, flag

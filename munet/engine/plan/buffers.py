@@ -115,7 +115,9 @@ def place_states(module: Module, device: DeviceInfo, known: Mapping[str, Placeme
             places[source] = known[source.name]
             continue
         if f"state/{source.group}" in shared:
-            raise ValueError(f"state {source.name} would grow the group {source.group!r}, whose buffer another program has laid out")
+            raise ValueError(
+                f"state {source.name} would grow the group {source.group!r}, whose buffer another program has laid out"
+            )
         offset = ends.get(source.group, 0)
         places[source] = Placement(f"state/{source.group}", offset, source.value.size_bytes)
         ends[source.group] = offset + pack_stride(source.value, device)

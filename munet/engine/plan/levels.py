@@ -87,7 +87,9 @@ def _settle_states(module: Module) -> tuple[Module, dict[Value, Value]]:
             continue
         writer = producer.get(result)
         fine = (
-            writer is not None and result not in in_place and (is_update(writer) or is_watch(writer) or reads_in_place(writer, source.value, result))
+            writer is not None
+            and result not in in_place
+            and (is_update(writer) or is_watch(writer) or reads_in_place(writer, source.value, result))
         )
         if fine and writer is not None and not (result in outputs and not is_update(writer)):
             if writer not in behind:  # a packed op writes many states
