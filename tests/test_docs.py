@@ -35,9 +35,8 @@ def worked_example() -> str:
     graph = load_project(ROOT / "projects" / "xor.json")
     parts = [
         "# xor through every stage\n",
-        "Real output of `munet dump projects/xor.json --stage S --device cpu`; `tests/test_docs.py` compares this
-page with it, and",
-        "`pytest tests/test_docs.py --update-golden` writes it anew.\n",
+        "Real output of `munet dump projects/xor.json --stage S --device cpu`; `tests/test_docs.py` compares",
+        "this page with it, and `pytest tests/test_docs.py --update-golden` writes it anew.\n",
     ]
     for stage, text in STAGES.items():
         fence = {"graph": "json", "glsl": "glsl"}.get(stage, "")

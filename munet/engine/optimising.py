@@ -42,7 +42,7 @@ def clipped(b: Builder, grads: Sequence[Value], numbers: Any) -> list[Value]:
 
 def average(b: Builder, parameter: Value, updated: Value, decay: HostScalar, every: int = 1, due: Value | None = None) -> None:
     """A state "ema" under the current origin: the updated parameter at first, then decay · itself + (1 - decay) · that."""
-    moving = HostScalar(f"ema({decay.text})", lambda c: decay.value(c) if c.step >= every else 0.0)
+    moving = HostScalar(f"ema({decay.text})", lambda c: decay.value(c) * (c.step >= every))
     ema = b.state("ema", parameter.shape, initial=Initial("zeros"), group=f"{b.origin[0]}.ema", dtype=parameter.dtype)
     b.set_result(ema, held(ema, ema * moving + updated * (1 - moving), due))
 
@@ -51,7 +51,7 @@ def update_due(b: Builder, every: int) -> Value | None:
     """A truth value: whether this step is one of those that update; None where all of them do."""
     if every == 1:
         return None
-    return _call("greater", b.scalar(HostScalar(f"due({every})", lambda c: float((c.step + 1) % every == 0))), 0.5)
+    return _call("greater", b.scalar(HostScalar(f"due({every})", lambda c: 1.0 * ((c.step + 1) % every == 0))), 0.5)
 
 
 def accumulated(b: Builder, g: Value, every: int, due: Value | None) -> Value:
