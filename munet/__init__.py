@@ -24,16 +24,22 @@ from munet.engine.errors import (
     ShaderError,
 )
 from munet.engine.events import Carried, Evaluated, Event, EventPage, Finished, Paused, Progress, Saved
+from munet.engine.files import read_file, write_file
 from munet.engine.graph import Edge, Frame, Graph, Node, Run
 from munet.engine.lower import lower
 from munet.engine.project import dump_project, load_project, parse_project, save_project
+from munet.engine.project_model import id_fault
 from munet.engine.session import Session
+from munet.engine.subgraphs import Border, Interface, Promoted, flatten, interface, promoted_targets
+from munet.engine.validate import remarks, validate
 from munet.engine.version import VERSION as __version__  # noqa: N811  # Python's name for it
 
 __all__ = [
     "Session", "Event", "EventPage", "Progress", "Evaluated", "Saved", "Finished", "Paused", "Carried", "inspect",
     "Graph", "Node", "Edge", "Frame", "Run",
-    "load_project", "parse_project", "dump_project", "save_project", "lower",
+    "load_project", "parse_project", "dump_project", "save_project", "lower", "validate", "remarks",
+    "flatten", "interface", "promoted_targets", "Interface", "Border", "Promoted",
+    "id_fault", "read_file", "write_file",
     "MunetError", "Problem", "ProjectError", "GraphError", "CheckpointError", "ShaderError",
     "DeviceError", "DeviceUnavailable", "DeviceLost", "OutOfDeviceMemory",
     "__version__",

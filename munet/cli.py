@@ -6,50 +6,56 @@ Exit codes: 0 fine; 1 something is wrong with the project; 2 wrong usage, or som
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
 
 import munet.nodes  # noqa: F401  # fills the registry
-from munet import cli_shaders
+from munet import cli_shaders, cli_tools
+from munet.console import (
+    DeviceOption,
+    JsonOption,
+    ProjectArgument,
+    announce,
+    app,
+    err,
+    find_project,
+    info_or_reference,
+    numbers,
+    out,
+    print_json,
+    read_project,
+    reported,
+    usage,
+)
 from munet.engine import compare as comparison
 from munet.engine import settings
-from munet.engine.assets import bundled_project
-from munet.engine.device import REFERENCE, DeviceInfo
+from munet.engine.checkpoint import hash_of, read_checkpoint
+from munet.engine.device import REFERENCE
 from munet.engine.dump import STAGES, dump
-from munet.engine.errors import DeviceError, DeviceUnavailable, GraphError, MunetError, Problem, ProjectError, ShaderError
-from munet.engine.events import Evaluated, Event, Finished, Progress, Saved
-from munet.engine.execute.choose import CPU, device_info
+from munet.engine.errors import Problem, ProjectError
+from munet.engine.events import Carried, Evaluated, Event, Finished, Progress, Saved
+from munet.engine.execute.choose import CPU
 from munet.engine.execute.vulkan.device import list_devices, why_no_devices
 from munet.engine.graph import Graph
 from munet.engine.operator import REGISTRY
-from munet.engine.project import load_project
+from munet.engine.project import dump_project
 from munet.engine.runfolder import RunFolder
 from munet.engine.session import Session
 from munet.engine.validate import remarks, validate
 from munet.engine.version import VERSION
 
-app = typer.Typer(name="munet", add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
-app.add_typer(cli_shaders.app, name="shaders")
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
-
-ProjectArgument = Annotated[str, typer.Argument(metavar="PROJECT", help="a project file, or the name of a shipped one")]
-DeviceOption = Annotated[str, typer.Option(help="auto, vulkan:N, or cpu for the NumPy reference")]
-JsonOption = Annotated[bool, typer.Option("--json", help="end with one line of JSON")]
 REPORT_EVERY_S = 2.0  # between lines where the output is no terminal
 
 
@@ -63,48 +69,6 @@ def main() -> None:
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
-
-
-def reported(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose errors are printed as text, and as JSON where that was asked for, with the right exit code."""
-
-    @functools.wraps(command)
-    def wrapped(**arguments: Any) -> None:
-        try:
-            command(**arguments)
-        except MunetError as error:
-            problems = problems_of(error, arguments.get("project", ""))
-            for problem in problems:
-                err.print(str(problem), markup=False)
-            if arguments.get("as_json"):
-                print_json({"ok": False, "problems": [asdict(problem) for problem in problems]})
-            raise typer.Exit(exit_code(error)) from None
-
-    return wrapped
-
-
-def problems_of(error: MunetError, project: str) -> tuple[Problem, ...]:
-    """What went wrong, as problems; those of the drawing name the project's file."""
-    match error:
-        case ProjectError() if exit_code(error) == 1:
-            return tuple(problem.at(file=str(find_project(project))) for problem in error.problems)
-        case ProjectError():
-            return error.problems
-        case GraphError():
-            return (error.problem.at(file=str(find_project(project))),)
-        case _:
-            return (Problem(type(error).__name__, str(error)),)
-
-
-def exit_code(error: MunetError) -> int:
-    """2 for what the machine or the command line is to blame for, else 1."""
-    if isinstance(error, ProjectError):
-        return 2 if all(p.code.startswith("file-") or p.code in ("usage", "run-exists") for p in error.problems) else 1
-    return 2 if isinstance(error, DeviceError | ShaderError) else 1
-
-
-def usage(found: str, cure: str = "") -> ProjectError:
-    return ProjectError([Problem("usage", found, cure=cure)])
 
 
 # -- commands ----------------------------------------------------------------------------------------------------------
@@ -144,9 +108,10 @@ def run(
         raise ProjectError([exists])
     if go_on and seed is not None:
         raise usage("--seed cannot change a run that is resumed", "another folder")
-    with Session.open(graph, device, seed=seed) as session:
+    weights = Path(find_project(project)).parent / graph.run.initial_weights if graph.run.initial_weights else ""
+    with Session.open(graph, device, seed=seed, weights="" if go_on else weights) as session:
         if folder and go_on:
-            session.load(folder.checkpoint)
+            resume_from(session, folder)
         for node, param, value in live:
             session.set(node, param, value)
         if folder:
@@ -252,30 +217,11 @@ def compare(
         raise typer.Exit(1)
 
 
+cli_tools.register(app)
+app.add_typer(cli_shaders.app, name="shaders")
+
+
 # -- helpers -----------------------------------------------------------------------------------------------------------
-
-
-def find_project(name: str) -> str | Path:
-    """The file that the user named, else the shipped project of that name."""
-    with contextlib.suppress(OSError, ValueError):
-        if Path(name).exists():
-            return name
-    return bundled_project(name) or name
-
-
-def read_project(name: str) -> Graph:
-    return load_project(find_project(name))
-
-
-def info_or_reference(device: str) -> DeviceInfo:
-    """The device to compile for; looking at a program needs no device, so "auto" may end at the reference's limits."""
-    try:
-        return device_info(device)
-    except DeviceUnavailable:
-        if device != "auto":
-            raise
-        err.print("no Vulkan device here: compiled with the limits of the NumPy reference")
-        return REFERENCE
 
 
 def changed(graph: Graph, changes: list[str]) -> tuple[Graph, list[tuple[str, str, Any]]]:
@@ -302,17 +248,13 @@ def changed(graph: Graph, changes: list[str]) -> tuple[Graph, list[tuple[str, st
     return graph, live
 
 
-def announce(session: Session, resumed: bool, total: int | None) -> None:
-    info = session.executor.info
-    err.print(f"running on {info.name}" + (f", {info.driver}" if info.driver else ""), markup=False)
-    if info.kind == "reference":
-        err.print("the NumPy reference is meant for checking results, not for speed")
-    for remark in info.notes.values():
-        err.print(remark, markup=False)
-    if resumed:
-        err.print(f"resumed at step {session.step_count}")
-    if total is not None and session.step_count >= total:
-        err.print(f"nothing to do: the run has {session.step_count} steps of {total}")
+def resume_from(session: Session, folder: RunFolder) -> None:
+    """Go on from the folder's checkpoint; where the drawing has been edited since, say what that means for its states."""
+    edited = read_checkpoint(folder.checkpoint)[1].project_sha256 != hash_of(dump_project(session.graph))
+    session.load(folder.checkpoint, partial=edited)
+    for event in session.events().events:
+        if isinstance(event, Carried) and event.source == "checkpoint" and (event.started or event.dropped):
+            err.print(f"the project has changed since the checkpoint: {event}", markup=False)
 
 
 @contextlib.contextmanager
@@ -355,7 +297,8 @@ def show(session: Session, events: Iterator[Event], total: int) -> None:
                 case Saved():
                     err.print(f"step {event.step}: saved {event.path}", markup=False)
                 case Finished(stopped=True):
-                    err.print(f"stopped at step {event.step}")
+                    reason = f": {event.reason}" if event.reason else ""
+                    err.print(f"stopped at step {event.step}{reason}", markup=False)
                 case _:
                     pass
 
@@ -369,25 +312,6 @@ def summarise(session: Session) -> None:
     if wall_ms:
         parts.append(f"{wall_ms:.3g} ms a step in {report['passes_per_step']} passes")
     out.print("; ".join(part for part in parts if part), markup=False)
-
-
-def numbers(metrics: Any) -> str:
-    return "  ".join(f"{name} {value:.4g}" for name, value in metrics.items())
-
-
-def print_json(value: Any) -> None:
-    """One line of strict JSON: what is not finite becomes text."""
-    print(json.dumps(_strict(value), allow_nan=False), flush=True)
-
-
-def _strict(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _strict(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_strict(item) for item in value]
-    if isinstance(value, float) and not (abs(value) < float("inf")):
-        return str(value)
-    return value
 
 
 if __name__ == "__main__":

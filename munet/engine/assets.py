@@ -17,6 +17,12 @@ def shaders_root() -> Path:
     raise ShaderError(f"the shader assets are missing beside {_PACKAGE}; reinstall munet-studio")
 
 
+def bundled_projects() -> list[str]:
+    """The names of all shipped projects."""
+    folders = (_PACKAGE / "_assets" / "projects", _PACKAGE.parent / "projects")
+    return sorted({file.stem for folder in folders for file in folder.glob("*.json")})
+
+
 def bundled_project(name: str) -> Path | None:
     """The shipped project called `name`, "xor", "xor.json" or "projects/xor.json"; None if there is none."""
     parts = Path(name).parts

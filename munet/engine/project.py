@@ -120,8 +120,8 @@ def schema() -> dict[str, Any]:
     """The JSON Schema of a project file: for editors and for other tools that write one."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "MuNet Studio project",
         **ProjectModel.model_json_schema(),
+        "title": "MuNet Studio project",
     }
 
 

@@ -326,16 +326,16 @@ class Session:
         self.tell(Carried(header.step, "checkpoint", tuple(kept), tuple(started), dropped))
         return header
 
-    def start_from(self, path: PathLike) -> Carried:
+    def start_from(self, path: PathLike, *, partial: bool = True) -> Carried:
         """Take parameters and running statistics of these names and shapes from a checkpoint or any safetensors file.
 
-        Optimiser states and the step stay as they are. Raises CheckpointError when nothing fits.
+        Optimiser states and the step stay as they are. Raises CheckpointError when nothing fits, or not all if not `partial`.
         """
         arrays = read_arrays(path)
         weights = {s.name: np.empty(s.value.shape, s.value.dtype.host) for s in saved_states(self.program) if is_weight(s)}
         kept = fitting(weights, arrays)
-        if not kept:
-            check_states(str(path), weights, arrays)
+        if not kept or (len(kept) < len(weights) and not partial):
+            check_states(str(path), weights, {name: array for name, array in arrays.items() if name in weights})
         write_states(self.executor, self.program, kept, only=kept)
         rest = tuple(name for name in weights if name not in kept)
         carried = Carried(self.step_count, "weights", tuple(kept), rest, tuple(name for name in arrays if name not in kept))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -254,7 +255,7 @@ def test_profiles(device: str, tmp_path: Path):
         trace = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     spans = [event for event in trace if event["ph"] == "X" and event["cat"] == "pass"]
     assert len(spans) == len(timings.passes)
-    assert all(b["ts"] >= a["ts"] + a["dur"] - 1e-6 for a, b in zip(spans, spans[1:], strict=False))
+    assert all(b["ts"] >= a["ts"] + a["dur"] - 1e-6 for a, b in pairwise(spans))
 
 
 @on_devices

@@ -228,7 +228,9 @@ def test_copies(executor: Executor):
     np.testing.assert_array_equal(np.frombuffer(executor.read(target, offset_bytes=32, size_bytes=64), np.uint32), content[4:20])
     np.testing.assert_array_equal(np.frombuffer(executor.read(source, offset_bytes=128, size_bytes=16), np.uint32), content[4:8])
     assert executor.counters.device_copy_bytes == 80
-    for wrong in ((source, 0, source, 8, 16), (source, 0, target, 0, 1 << 30), (source, -4, target, 0, 4), ("x", 0, target, 0, 4)):
+    overlap, too_long = (source, 0, source, 8, 16), (source, 0, target, 0, 1 << 30)
+    before, nowhere = (source, -4, target, 0, 4), ("x", 0, target, 0, 4)
+    for wrong in (overlap, too_long, before, nowhere):
         with pytest.raises(DeviceError):
             executor.copy(*wrong)
     executor.copy(source, 0, target, 0, 0)

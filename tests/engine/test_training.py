@@ -1,4 +1,4 @@
-"""What the run settings and the drawing say about training: best checkpoint, early end, given weights, frozen nodes, accumulation."""
+"""What run settings and drawing ask of training: best checkpoint, early end, given weights, frozen nodes, accumulation."""
 
 from __future__ import annotations
 

@@ -1,0 +1,100 @@
+"""What the studio remembers between runs: one JSON file in the user's settings folder. A broken file is put aside, never fatal."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from munet import ProjectError, read_file, write_file
+
+MAX_RECENT = 12
+MAX_BYTES = 2**20
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """All settings with their usual values."""
+
+    device: str = "auto"
+    ui_scale: float = 1.0  # 0.5 to 3
+    language: str = "en"
+    editor: str = ""  # command that opens a shader; "" = $EDITOR, else the built-in one
+    color_mode: str = "category"
+    snap: bool = False
+    grid: float = 20.0  # canvas units
+    show_minimap: bool = True
+    show_shapes: bool = True
+    autosave_every_s: float = 20.0
+    idle_frames_per_s: float = 10.0
+    follow_plots: bool = True
+    smoothing: float = 0.6
+    log_axis: bool = False
+    recent: tuple[str, ...] = ()
+    blocks_folder: str = ""  # saved blocks; "" = beside this file
+    keys: dict[str, str] = field(default_factory=dict)  # action -> shortcut, where it differs from `keys.py`
+
+    def opened(self, path: Path) -> Preferences:
+        """With a project at the head of the recent ones."""
+        name = str(path.resolve())
+        return replace(self, recent=(name, *(other for other in self.recent if other != name))[:MAX_RECENT])
+
+
+LIMITS: dict[str, tuple[float, float]] = {
+    "ui_scale": (0.5, 3.0),
+    "grid": (1.0, 200.0),
+    "autosave_every_s": (1.0, 3600.0),
+    "idle_frames_per_s": (1.0, 60.0),
+    "smoothing": (0.0, 0.999),
+}
+
+
+def preferences_file() -> Path:
+    return Path(platformdirs.user_config_dir("munet-studio", appauthor=False)) / "studio.json"
+
+
+def load(path: Path | None = None) -> Preferences:
+    """The preferences; usual values for what is missing or unfit. A file that is no JSON object is renamed to *.broken."""
+    path = path or preferences_file()
+    try:
+        known = json.loads(read_file(path, MAX_BYTES))
+    except ProjectError:
+        return Preferences()
+    except ValueError:
+        known = None
+    if not isinstance(known, dict):
+        with contextlib.suppress(OSError):
+            path.replace(path.with_name(path.name + ".broken"))
+        return Preferences()
+    usual = Preferences()
+    fit = {f.name: _fit(f.name, known[f.name], getattr(usual, f.name)) for f in fields(Preferences) if f.name in known}
+    return replace(usual, **{name: value for name, value in fit.items() if value is not None})
+
+
+def save(preferences: Preferences, path: Path | None = None) -> None:
+    """Raises ProjectError when the file cannot be written; the studio goes on without."""
+    path = path or preferences_file()
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    write_file(path, (json.dumps(asdict(preferences), indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def _fit(name: str, value: Any, usual: Any) -> Any:
+    """The value as the type of the usual one, within its limits; None if it does not fit."""
+    if isinstance(usual, bool):
+        return value if isinstance(value, bool) else None
+    if isinstance(usual, float):
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        low, high = LIMITS.get(name, (value, value))
+        return float(min(max(value, low), high)) if value == value else None
+    if isinstance(usual, tuple):
+        texts = [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+        return tuple(texts[:MAX_RECENT])
+    if isinstance(usual, dict):
+        return {k: v for k, v in value.items() if isinstance(v, str)} if isinstance(value, dict) else None
+    return value if isinstance(value, str) else None

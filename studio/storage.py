@@ -1,0 +1,193 @@
+"""Files of a document: opening, saving, autosave, recovery after a crash, changes from outside. Nothing here blocks on the window.
+
+`write` and `Autosave.write` take a graph and may run on any thread: graphs never change. Every file is written whole or not at all.
+An autosave is held by a lock that the system drops when its process dies, so that only orphans are offered for recovery.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from munet import Graph, ProjectError, dump_project, load_project, parse_project, read_file, write_file
+
+MAX_BYTES = 64 * 2**20
+ENDING, LOCK = ".autosave.json", ".lock"
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """What a file was when it was last read or written."""
+
+    changed_ns: int
+    size_bytes: int
+    sha256: str
+
+
+def read(path: Path) -> tuple[Graph, Stamp]:
+    """A project and the stamp of its file. Raises ProjectError."""
+    stamp = stamp_of(path)
+    graph = load_project(path)
+    return graph, stamp or Stamp(0, 0, "")
+
+
+def write(graph: Graph, path: Path) -> Stamp:
+    """Raises ProjectError when the graph or the file cannot be written; the file is then as it was."""
+    content = dump_project(graph).encode()
+    write_file(path, content)
+    found = path.stat()
+    return Stamp(found.st_mtime_ns, found.st_size, hashlib.sha256(content).hexdigest())
+
+
+def stamp_of(path: Path) -> Stamp | None:
+    """None if there is no such file, or none that can be read."""
+    try:
+        found = path.stat()
+        content = read_file(path, MAX_BYTES)
+    except (OSError, ProjectError):
+        return None
+    return Stamp(found.st_mtime_ns, found.st_size, hashlib.sha256(content).hexdigest())
+
+
+def changed_outside(path: Path, known: Stamp) -> str:
+    """"changed" or "gone" if another program has written or removed the file since, else ""."""
+    try:
+        found = path.stat()
+    except OSError:
+        return "gone"
+    if (found.st_mtime_ns, found.st_size) == (known.changed_ns, known.size_bytes):
+        return ""
+    now = stamp_of(path)
+    if now is None:
+        return "gone"
+    return "changed" if now.sha256 != known.sha256 else ""
+
+
+# -- autosave and recovery -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """The autosave of a process that is gone. `path` is the project's file, None for one that was never saved."""
+
+    file: Path
+    path: Path | None
+    saved_at: float  # seconds since the epoch
+    graph: Graph
+
+
+class Autosave:
+    """The autosave of one document of this process. `close` when the document is closed on purpose: nothing is left then."""
+
+    def __init__(self, folder: Path | None = None):
+        self.folder = folder or autosave_folder()
+        self._token = f"{os.getpid()}-{secrets.token_hex(4)}"
+        self._lock: Any = None
+
+    @property
+    def file(self) -> Path:
+        return self.folder / f"{self._token}{ENDING}"
+
+    def write(self, graph: Graph, path: Path | None) -> None:
+        """Raises ProjectError when the disk is full or the folder cannot be written to."""
+        self._hold()
+        entry = {"path": str(path.resolve()) if path else None, "saved_at": time.time(), "project": dump_project(graph)}
+        write_file(self.file, json.dumps(entry, ensure_ascii=False).encode())
+
+    def discard(self) -> None:
+        """There is nothing to recover: the document was saved."""
+        with contextlib.suppress(OSError):
+            self.file.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        self.discard()
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+            with contextlib.suppress(OSError):
+                self._lock_file.unlink(missing_ok=True)
+
+    @property
+    def _lock_file(self) -> Path:
+        return self.folder / f"{self._token}{LOCK}"
+
+    def _hold(self) -> None:
+        if self._lock is not None:
+            return
+        with contextlib.suppress(OSError):  # without a lock, the worst is that it is offered while it is in use
+            self.folder.mkdir(parents=True, exist_ok=True)
+            stream = self._lock_file.open("wb")
+            if _lock(stream):
+                self._lock = stream
+            else:
+                stream.close()
+
+
+def autosave_folder() -> Path:
+    return Path(platformdirs.user_state_dir("munet-studio", appauthor=False)) / "autosave"
+
+
+def orphans(folder: Path | None = None) -> list[Recovered]:
+    """Autosaves whose processes are gone, the newest first. What cannot be read is left where it is."""
+    found: list[Recovered] = []
+    for file in _autosaves(folder or autosave_folder()):
+        with contextlib.suppress(ProjectError, ValueError, KeyError, TypeError):
+            entry = json.loads(read_file(file, MAX_BYTES))
+            path = Path(entry["path"]) if entry["path"] else None
+            found.append(Recovered(file, path, float(entry["saved_at"]), parse_project(entry["project"])))
+    return sorted(found, key=lambda recovered: -recovered.saved_at)
+
+
+def forget(recovered: Recovered) -> None:
+    """The person has taken it over, or does not want it."""
+    with contextlib.suppress(OSError):
+        recovered.file.unlink(missing_ok=True)
+        _lock_of(recovered.file).unlink(missing_ok=True)
+
+
+def _autosaves(folder: Path) -> Iterator[Path]:
+    try:
+        files = sorted(file for file in folder.iterdir() if file.name.endswith(ENDING))
+    except OSError:
+        return
+    for file in files:
+        if not _is_held(_lock_of(file)):
+            yield file
+
+
+def _lock_of(file: Path) -> Path:
+    return file.with_name(file.name.removesuffix(ENDING) + LOCK)
+
+
+def _is_held(lock: Path) -> bool:
+    try:
+        with lock.open("r+b") as stream:
+            return not _lock(stream)
+    except OSError:
+        return False
+
+
+def _lock(stream: Any) -> bool:
+    """Take the file's lock without waiting; it lasts until the stream is closed or the process ends."""
+    try:
+        if os.name == "nt":
+            import msvcrt  # only there
+
+            msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        else:
+            import fcntl  # only there
+
+            fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
