@@ -45,9 +45,12 @@ def predict(
     project: ProjectArgument,
     checkpoint: CheckpointOption = None,
     inputs: Annotated[
-        list[str] | None, typer.Option("--input", metavar="NODE=FILE.npy", help="an array for a source; else the held-out samples")
+        list[str] | None,
+        typer.Option("--input", metavar="NODE=FILE.npy", help="an array for a source; else the held-out samples"),
     ] = None,
-    nodes: Annotated[list[str] | None, typer.Option("--node", metavar="NODE", help="what to give; else what leads nowhere")] = None,
+    nodes: Annotated[
+        list[str] | None, typer.Option("--node", metavar="NODE", help="what to give; else what leads nowhere")
+    ] = None,
     out_file: Annotated[Path | None, typer.Option("--out", metavar="FILE.npz", help="file for the arrays")] = None,
     device: DeviceOption = "auto",
     as_json: JsonOption = False,

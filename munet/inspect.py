@@ -1,11 +1,11 @@
 """What tools may know of a drawing, its program and its run: read-only views, frozen data.
 
-    munet.inspect.registry()                    declarations of all nodes
-    munet.inspect.wire_shapes(graph)            shapes and dtypes on the wires
-    session.passes, session.memory_plan         PassView, MemoryPlan
-    session.timings(), session.profile(5)       Timings by pass and by node
-    munet.inspect.glsl_of(session.program, "conv 1"), ir_of(...)
-    munet.inspect.costs(graph)                  parameters, arithmetic and bytes of each node
+munet.inspect.registry()                    declarations of all nodes
+munet.inspect.wire_shapes(graph)            shapes and dtypes on the wires
+session.passes, session.memory_plan         PassView, MemoryPlan
+session.timings(), session.profile(5)       Timings by pass and by node
+munet.inspect.glsl_of(session.program, "conv 1"), ir_of(...)
+munet.inspect.costs(graph)                  parameters, arithmetic and bytes of each node
 """
 
 from munet.engine.costs import Costs, NodeCost, costs

@@ -26,8 +26,8 @@ ORDER = """
     transforms/ codegen/ passlist program plan/ emit compile
     execute/
     inspect costs profiling
-    events feeding pacing checkpoint runfolder states evaluation diagnose
-    training prediction replacing recipe session
+    events feeding pacing checkpoint runfolder states restoring evaluation diagnose
+    training prediction replacing recipe reporting session
     compare dump kernel_check
 """.split()
 

@@ -44,5 +44,10 @@ class DeviceInfo:
 
 
 REFERENCE = DeviceInfo(
-    name="NumPy reference", kind="reference", max_storage_buffers=32, max_workgroup_invocations=1024, storage_alignment=16
+    name="NumPy reference",
+    kind="reference",
+    max_storage_buffers=32,
+    max_workgroup_invocations=1024,
+    storage_alignment=16,
+    features=frozenset({"storage_8bit"}),
 )

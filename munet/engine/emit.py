@@ -13,7 +13,8 @@ from munet.engine.codegen.form import Form, flattened, form_of, is_packed
 from munet.engine.codegen.glsl import Buffer, flops_of, write_shader
 from munet.engine.codegen.parts import Part, plan_part
 from munet.engine.device import DeviceInfo
-from munet.engine.errors import GraphError
+from munet.engine.dtypes import U8
+from munet.engine.errors import GraphError, Problem
 from munet.engine.ir.module import Module, Op, Origin, Value
 from munet.engine.passlist import Binding, ComputePass, Kernel, PassList, Placement
 from munet.engine.plan.buffers import Plan, dead_ranges
@@ -84,6 +85,16 @@ def _unit(op: Op, placements: Mapping[Value, Placement], device: DeviceInfo, fla
         form = form_of(op)
         places = {value: placements[value] for value in (*form.inputs, *form.outputs)}
     choice, reason = plan_contraction(form, device) if assets and form.kind == "contraction" else (None, "")
+    if any(v.dtype is U8 for v in form.outputs) and "storage_8bit" not in device.features:
+        raise GraphError(
+            Problem(
+                "dtype-unsupported",
+                "bytes are computed and kept here",
+                rule=f"{device.name} has no 8-bit storage",
+                cure="a cast to i32 or f32 before it",
+                node=op.origin[0] if op.origin else "",
+            )
+        )
     try:
         part = plan_part(form, device)
     except GraphError as error:

@@ -1,7 +1,8 @@
 """Rows that the host feeds ahead of the steps: which samples a step takes, and its live numbers.
 
 All of it is a function of (seed, step) and of the live values, so a resumed run goes on bit for bit. An epoch takes
-every sample at most once, in an order drawn for it; samples beyond the last whole batch are left out of that epoch.
+every sample at most once, in an order drawn for it; samples beyond the last whole batch are left out of that epoch. A large
+batch of all samples has them in their own order: drawing another for each step would cost more than a GPU's step does.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from munet.engine.errors import MunetError
 from munet.engine.hostscalar import HostScalar, StepContext
 from munet.engine.operator import Array
 from munet.engine.philox import stream_key
+
+
+UNSHUFFLED = 1024  # samples: a batch of all of them is not shuffled if there are more
 
 
 class ShuffledOrder:
@@ -38,6 +42,8 @@ class ShuffledOrder:
 
     def rows(self, first_step: int, steps: int) -> Array:
         """i32 [steps, batch]."""
+        if self._batch == self._count > UNSHUFFLED:
+            return np.broadcast_to(np.arange(self._count, dtype=np.int32), (steps, self._count))
         first, last = first_step // self.batches, (first_step + steps - 1) // self.batches
         self._keep(first, last)
         used = self._orders[first - self._first : last - self._first + 1, : self.batches * self._batch]
@@ -69,18 +75,15 @@ def in_order(first_row: int, steps: int, batch: int, count: int) -> Array:
 def scalar_rows(scalars: Sequence[HostScalar], first_step: int, steps: int, live: Mapping[str, float]) -> Array:
     """The table of host scalars, f32 [steps, columns]; worked out in double precision."""
     rows = np.empty((steps, len(scalars)), np.float64)
-    for column, scalar in enumerate(scalars):
-        rows[:, column] = _numbers(scalar, first_step, steps, live)
-    return rows.astype(np.float32)
-
-
-def _numbers(scalar: HostScalar, first_step: int, steps: int, live: Mapping[str, float]) -> Any:
-    """One column: all steps at once, as a submit has hundreds; one by one if that fails, to name the step."""
+    together = StepContext(np.arange(first_step, first_step + steps), live)
     try:
         with np.errstate(divide="raise", invalid="raise"):
-            return scalar.value(StepContext(np.arange(first_step, first_step + steps), live))
-    except (ArithmeticError, ValueError):
-        return [_number(scalar, StepContext(step, live)) for step in range(first_step, first_step + steps)]
+            for column, scalar in enumerate(scalars):
+                rows[:, column] = scalar.value(together)
+    except (ArithmeticError, ValueError):  # again, one by one, to name the step
+        for column, scalar in enumerate(scalars):
+            rows[:, column] = [_number(scalar, StepContext(step, live)) for step in range(first_step, first_step + steps)]
+    return rows.astype(np.float32)
 
 
 def _number(scalar: HostScalar, context: StepContext) -> float:

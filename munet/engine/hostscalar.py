@@ -103,7 +103,8 @@ def square_root(value: HostScalar) -> HostScalar:
 
 def _power(base: Any, exponent: Any) -> Any:
     """base ** exponent, number by number: NumPy's own power may round otherwise in an array than alone."""
-    if not isinstance(base, np.ndarray) and not isinstance(exponent, np.ndarray):
-        return base**exponent
-    bases, exponents = np.broadcast_arrays(base, exponent)
-    return np.array([x**y for x, y in zip(bases.tolist(), exponents.tolist(), strict=True)])
+    if not isinstance(base, np.ndarray):
+        return np.array([base**y for y in exponent.tolist()]) if isinstance(exponent, np.ndarray) else base**exponent
+    if not isinstance(exponent, np.ndarray):
+        return np.array([x**exponent for x in base.tolist()])
+    return np.array([x**y for x, y in zip(base.tolist(), exponent.tolist(), strict=True)])

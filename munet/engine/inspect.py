@@ -263,8 +263,9 @@ def plan_of(program: Program) -> MemoryPlan:
         name = source.name if source else value.hint
         node = _node_of(makers.get(value)) or (source.name.split("/")[0] if source and "/" in source.name else "")
         head = (index, name, roles[place.buffer], node, value.shape, value.dtype.name)
-        where = (place.buffer, place.offset_bytes, place.size_bytes, *spans[value])
-        planned.append(PlannedValue(*head, *where, tuple(shared.get(value, ()))))
+        where = (place.buffer, place.offset_bytes, place.size_bytes)
+        first, last = spans[value]
+        planned.append(PlannedValue(*head, *where, first, last, tuple(shared.get(value, ()))))
     return MemoryPlan(program.buffers, tuple(planned), program.memory)
 
 

@@ -244,11 +244,12 @@ class Lowering:
         trained = (s for s in b.sources.values() if s.role == "state" and s.group == "parameter")
         parameters = {s.name: s for s in trained if s.name not in self.frozen}
         wrt = [source.value for source in parameters.values()]
+        but_frozen = " but frozen ones" if self.frozen else ""
         if not depends(b, loss, wrt):
             raise GraphError(
                 Problem(
                     "nothing-to-train",
-                    "no parameter has a gradient here" if wrt else f"there are no parameters{' but frozen ones' * bool(self.frozen)}",
+                    "no parameter has a gradient here" if wrt else f"there are no parameters{but_frozen}",
                     rule="parameters lead to the loss by way of differentiable operators",
                     cure="the output of a loss node that reads the network" if wrt else "a layer such as Linear before the loss",
                     socket="loss",

@@ -69,7 +69,10 @@ class Looker:
     ) -> dict[str, Array]:
         """See `Session.predict`."""
         arrays = self._checked(given)
-        key = (tuple((place, array.shape, array.dtype.str) for place, array in arrays.items()), None if nodes is None else tuple(nodes))
+        key = (
+            tuple((place, array.shape, array.dtype.str) for place, array in arrays.items()),
+            None if nodes is None else tuple(nodes),
+        )
         if key not in self._predicting:
             self._predicting[key] = self._load_prediction(arrays, nodes)
         self._predicting.move_to_end(key)
@@ -94,9 +97,7 @@ class Looker:
         module = replace(module, sources=tuple(replace(s, result=None) if s.name in self._states else s for s in module.sources))
         return self._loaded(compile_program(module, self._executor.info, states=self._states, off=self._off)), lowered
 
-    def _outputs(
-        self, lowered: Lowered, given: Mapping[tuple[str, str], Array], nodes: Sequence[str] | None
-    ) -> dict[str, Value]:
+    def _outputs(self, lowered: Lowered, given: Mapping[tuple[str, str], Array], nodes: Sequence[str] | None) -> dict[str, Value]:
         """The sockets asked for, "node.socket"; unless any are, those that lead into nothing that could be computed."""
         found = {place: value for place, value in lowered.shapes.items() if place not in given}
         if nodes is None:
@@ -197,7 +198,8 @@ def held_out(
     sizes = [min(batch, count - first) for first in range(0, count, batch)]
     parts: list[dict[str, Array]] = []
     for first, size in zip(range(0, count, batch), sizes, strict=True):
-        given = {f"{n}.{socket}": array[first : first + size] for n, arrays in columns.items() for socket, array in arrays.items()}
+        rows = slice(first, first + size)
+        given = {f"{node}.{name}": array[rows] for node, arrays in columns.items() for name, array in arrays.items()}
         parts.append(looker.predict(given, nodes, live, step))
     if not parts:
         return looker.predict({}, nodes, live, step)
@@ -224,9 +226,10 @@ def summary(array: Array) -> Summary:
     finite = flat[np.isfinite(flat)]
     strange, zeros = flat.size - finite.size, int((finite == 0).sum())
     if not finite.size:
-        return Summary(array.shape, *[float("nan")] * 4, zeros, strange)
-    numbers = (finite.min(), finite.max(), finite.mean(), finite.std())
-    return Summary(array.shape, *map(float, numbers), zeros, strange)
+        nan = float("nan")
+        return Summary(array.shape, nan, nan, nan, nan, zeros, strange)
+    low, high, mean, deviation = (float(x) for x in (finite.min(), finite.max(), finite.mean(), finite.std()))
+    return Summary(array.shape, low, high, mean, deviation, zeros, strange)
 
 
 def _as_dtype(array: Array, dtype: DType | None, name: str) -> Array:

@@ -82,7 +82,7 @@ class RunModel(_Model):
     accumulate: int = Field(default=Run.accumulate, ge=1, description="batches whose gradients make one update")
     judged_by: str = Field(default=Run.judged_by, description="metric of the held-out split that tells which state is best")
     keep_best: bool = Field(default=Run.keep_best, description="also keep the checkpoint with the best metric")
-    patience: int = Field(default=Run.patience, ge=0, description="evaluations without a better metric before the run ends; 0 = never")
+    patience: int = Field(default=Run.patience, ge=0, description="evaluations without a better one; 0 = no end")
     initial_weights: str = Field(default=Run.initial_weights, description="file whose parameters the run starts from")
 
 
@@ -161,7 +161,8 @@ def _drawing(model: DrawingModel, name: str, problems: list[Problem]) -> Graph:
             cure = "give one of them another id"
             problems.append(Problem("duplicate-id", "two nodes have this id", rule="ids are unique", cure=cure, node=place))
         x, y = entry.position
-        nodes[entry.id] = Node(entry.id, entry.operator, entry.params, (x, y), entry.version, entry.muted, entry.note, entry.frozen)
+        marks = (entry.muted, entry.note, entry.frozen)
+        nodes[entry.id] = Node(entry.id, entry.operator, entry.params, (x, y), entry.version, *marks)
     frames = tuple(Frame(f.title, (f.position[0], f.position[1]), (f.size[0], f.size[1]), f.color) for f in model.frames)
     edges = _read_edges(model.edges, nodes, name, problems)
     return Graph(name=name, nodes=nodes, edges=edges, frames=frames, note=model.note)

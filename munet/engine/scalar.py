@@ -237,6 +237,19 @@ def loads(expr: Expr) -> Iterator[Load]:
         stack += children(current)
 
 
+def is_guard(test: Expr) -> bool:
+    """Whether a test keeps loads in range, so that only the side taken may be computed."""
+    if isinstance(test, InRange | Divides):
+        return True
+    return isinstance(test, Apply) and test.name == "and" and any(is_guard(arg) for arg in test.args)
+
+
+def count_guards(expr: Expr) -> int:
+    """Loads, or groups of them, that hang on a test."""
+    own = 1 if isinstance(expr, Where) and is_guard(expr.test) else 0
+    return own + sum(count_guards(child) for child in children(expr))
+
+
 def count_flops(expr: Expr) -> int:
     """Arithmetic of one element, folds multiplied out; integer index arithmetic is not counted."""
     match expr:

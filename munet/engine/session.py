@@ -13,26 +13,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
 from munet.engine import inspect
-from munet.engine.checkpoint import (
-    Header,
-    check_states,
-    fitting,
-    hash_of,
-    read_arrays,
-    read_checkpoint,
-    write_arrays,
-    write_checkpoint,
-)
+from munet.engine.checkpoint import Header, hash_of, write_arrays, write_checkpoint
 from munet.engine.compile import compile_program
-from munet.engine.errors import CheckpointError, MunetError, Problem, ProjectError, ShapeError
+from munet.engine.errors import MunetError, Problem, ProjectError, ShapeError
 from munet.engine.evaluation import Evaluation, write_data
 from munet.engine.events import Carried, Evaluated, Event, EventPage, EventRing, Finished
 from munet.engine.execute.base import Array, Executor
@@ -48,9 +36,11 @@ from munet.engine.program import Program
 from munet.engine.project import dump_project, load_project
 from munet.engine.recipe import follow
 from munet.engine.replacing import Running, succeed
+from munet.engine.reporting import loss_of, report_of
+from munet.engine.restoring import restored, restored_weights
 from munet.engine.runfolder import RunFolder
 from munet.engine.states import is_weight, read_states, read_value, saved_states, write_states
-from munet.engine.training import STEP, Totals, Training
+from munet.engine.training import Totals, Training
 from munet.engine.validate import validate
 
 
@@ -304,41 +294,19 @@ class Session:
         partial  the drawing has changed since: states that fit are kept, moments included, new ones start from the seed
         """
         self._ensure_open()
-        arrays, header = read_checkpoint(path)
-        saved = saved_states(self.program)
-        expected = {s.name: np.broadcast_to(np.zeros((), s.value.dtype.host), s.value.shape) for s in saved}
-        kept = fitting(expected, arrays)
-        if not partial or not any(is_weight(s) for s in saved if s.name in kept):
-            check_states(str(path), expected, arrays)
-        counter = arrays.get(STEP)
-        if counter is not None and int(counter) != header.step:
-            raise CheckpointError(f"{path}: its header says step {header.step}, its counter says {int(counter)}")
-        started = {s.name: draw(s, header.seed) for s in saved if s.name not in kept}
-        self._training.drain()
-        write_states(self.executor, self.program, kept | started)
-        training = self._training
-        training.step_count, training.seed = header.step, header.seed
-        for key, value in header.live.items():
-            if key in self.live and header.drawn.get(key) == self._lowered.live.get(key):
-                self.live[key] = float(value)
-        training.start_orders()
-        dropped = tuple(name for name in arrays if name not in kept)
-        self.tell(Carried(header.step, "checkpoint", tuple(kept), tuple(started), dropped))
-        return header
+        found = restored(self.program, path, partial=partial)
+        self._training.go_on_from(found.header, found.states)
+        self.tell(Carried(found.header.step, "checkpoint", found.kept, found.started, found.dropped))
+        return found.header
 
     def start_from(self, path: PathLike, *, partial: bool = True) -> Carried:
         """Take parameters and running statistics of these names and shapes from a checkpoint or any safetensors file.
 
         Optimiser states and the step stay as they are. Raises CheckpointError when nothing fits, or not all if not `partial`.
         """
-        arrays = read_arrays(path)
-        weights = {s.name: np.empty(s.value.shape, s.value.dtype.host) for s in saved_states(self.program) if is_weight(s)}
-        kept = fitting(weights, arrays)
-        if not kept or (len(kept) < len(weights) and not partial):
-            check_states(str(path), weights, {name: array for name, array in arrays.items() if name in weights})
-        write_states(self.executor, self.program, kept, only=kept)
-        rest = tuple(name for name in weights if name not in kept)
-        carried = Carried(self.step_count, "weights", tuple(kept), rest, tuple(name for name in arrays if name not in kept))
+        found = restored_weights(self.program, path, partial=partial)
+        write_states(self.executor, self.program, found.states, only=found.states)
+        carried = Carried(self.step_count, "weights", found.kept, found.started, found.dropped)
         self.tell(carried)
         return carried
 
@@ -402,13 +370,7 @@ class Session:
     @property
     def loss(self) -> float | None:
         """The training loss of the last finished step."""
-        for name, node in self.graph.nodes.items():
-            declared = REGISTRY.get(node.operator)
-            if declared is not None and declared.role == "loss":
-                for column in (name, *declared.outputs):
-                    if column in self.metrics:
-                        return self.metrics[column]
-        return None
+        return loss_of(self)
 
     def feeds(self, first_step: int, steps: int) -> dict[str, Array]:
         """The rows that the host feeds for these steps, by feed."""
@@ -420,28 +382,7 @@ class Session:
 
     def report(self) -> dict[str, Any]:
         """Figures of the run as plain data: what `munet run --json` prints."""
-        totals, counters, memory = self.totals, self.executor.counters, self.program.memory
-        timed = totals.timed_steps
-        return {
-            "device": self.executor.info.name,
-            "steps": self.step_count,
-            "loss": self.loss,
-            "metrics": dict(self.metrics),
-            "evaluation": self.evaluation,
-            "seed": self.seed,
-            "passes_per_step": self.program.pass_count,
-            "levels_per_step": self.program.level_count,
-            "submits": totals.submits,
-            "blocking_waits": totals.blocking_waits,
-            "arena_bytes": memory.arena_bytes,
-            "arena_bytes_without_aliasing": memory.arena_bytes_without_aliasing,
-            "arena_lower_bound": memory.arena_lower_bound,
-            "gpu_ms_per_step": totals.gpu_ms / timed if timed else None,
-            "wall_ms_per_step": 1000 * totals.wall_s / totals.steps if totals.steps else None,
-            "cold_start_ms": {"lowering": self.lowering_ms, "shaders": counters.shaders_ms, "device": counters.device_ms},
-            "shader_compiles": counters.shader_compiles,
-            "counters": asdict(counters),
-        }
+        return report_of(self)
 
     def close(self) -> None:
         """Free everything on the device; the session is unusable afterwards."""

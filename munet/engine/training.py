@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from munet.engine.builder import FAILED, STAMP, STAMP_RANGE
+from munet.engine.checkpoint import Header
 from munet.engine.diagnose import find_culprit
 from munet.engine.errors import NonFiniteError, OutOfDeviceMemory
 from munet.engine.evaluation import ring_capacity
@@ -22,8 +23,9 @@ from munet.engine.feeding import ShuffledOrder, scalar_rows
 from munet.engine.lower import Lowered
 from munet.engine.pacing import Pace
 from munet.engine.program import Program
+from munet.engine.states import write_states
 
-STEP, BAD = "train/step", "train/failed"  # states of every training program, whatever its own name
+BAD = "train/failed"  # state of every training program, whatever its own name
 _RATE_OVER = 12  # submits over which the speed is taken: several may arrive at once
 _PAUSE_S = 0.02  # between two looks while training stands still
 
@@ -62,9 +64,19 @@ class Training:
         self.lowered, self.program = lowered, program
         self.live = dict(lowered.live) | kept
         self._pace = Pace(program, self.executor.info, ring_capacity(program))
-        self.start_orders()
+        self._start_orders()
 
-    def start_orders(self) -> None:
+    def go_on_from(self, header: Header, states: Mapping[str, Array]) -> None:
+        """Take over a checkpoint's states, step, seed, and live values but those that the drawing gives otherwise now."""
+        self.drain()
+        write_states(self.executor, self.program, states)
+        self.step_count, self.seed = header.step, header.seed
+        for key, value in header.live.items():
+            if key in self.live and header.drawn.get(key) == self.lowered.live.get(key):
+                self.live[key] = float(value)
+        self._start_orders()
+
+    def _start_orders(self) -> None:
         """Batch orders anew, from the seed."""
         self._orders = {
             feeding.feed: ShuffledOrder(feeding.node, feeding.dataset.train_count, feeding.batch, self.seed)
@@ -177,7 +189,9 @@ class Training:
         try:
             culprit = find_culprit(self.executor, self.lowered.module, self.program, step, self.feeds(step, 1))
         except OutOfDeviceMemory as error:
-            return NonFiniteError(step + 1, f"a number is not finite; which one cannot be found, as a replay does not fit ({error})")
+            return NonFiniteError(
+                step + 1, f"a number is not finite; which one cannot be told, as a replay does not fit ({error})"
+            )
         finally:
             self.executor.write(flag.buffer, np.zeros(1, np.int32), offset_bytes=flag.offset_bytes)
         if culprit is None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from munet.engine.checkpoint import read_checkpoint
@@ -211,3 +212,107 @@ def test_hostile_files(kind: str, verb: str, tmp_path: Path):
     assert "Traceback" not in done.stderr
     assert 0 < len(done.stderr) < 20_000
     assert peak_kib(done) < 500 * 1024
+
+
+# Commands that look at a project
+
+
+@pytest.fixture
+def trained(project: Path, tmp_path: Path) -> Path:
+    done = command("run", project, "--device", "cpu", "--out", tmp_path / "run", "--steps", "30")
+    assert done.returncode == 0, done.stderr
+    return tmp_path / "run" / "last.safetensors"
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_predict(project: Path, trained: Path, device: str, tmp_path: Path):
+    np.save(tmp_path / "x.npy", np.array([[0, 0], [0, 1], [1, 1]]))
+    common = ("predict", project, "--checkpoint", trained, "--device", device)
+    done = command(*common, "--input", f"points={tmp_path / 'x.npy'}", "--out", tmp_path / "y.npz", "--json")
+    assert done.returncode == 0, done.stderr
+    assert last_json(done) == {"two.y": {"dtype": "float32", "shape": [3, 1]}}
+    found = np.load(tmp_path / "y.npz")["two.y"]
+    weights = read_checkpoint(trained)[0]
+    hidden = np.tanh(np.load(tmp_path / "x.npy") @ weights["one/weight"].T + weights["one/bias"])
+    np.testing.assert_allclose(found, hidden @ weights["two/weight"].T + weights["two/bias"], rtol=1e-4, atol=1e-5)
+    done = command(*common, "--node", "two", "--json")
+    assert last_json(done)["two.y"]["shape"] == [4, 1]  # all held-out points
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "code"),
+    [
+        (("--input", "points"), "NODE=FILE.npy", 2),
+        (("--input", "points=nothing.npy"), "no NumPy array", 2),
+        (("--input", "points={project}"), "no NumPy array", 2),
+        (("--node", "nobody"), "nobody", 1),
+        (("--checkpoint", "{project}"), "safetensors", 1),
+    ],
+)
+def test_what_predict_refuses(project: Path, arguments: tuple[str, ...], text: str, code: int):
+    done = command("predict", project, "--device", "cpu", *(a.replace("{project}", str(project)) for a in arguments))
+    assert done.returncode == code, done.stderr
+    assert text in done.stderr and "Traceback" not in done.stderr
+
+
+def test_predict_wants_all_weights(trained: Path, tmp_path: Path):
+    save_project(spiral(), tmp_path / "other.json")
+    done = command("predict", tmp_path / "other.json", "--checkpoint", trained, "--device", "cpu")
+    assert done.returncode == 1 and "does not fit this project" in done.stderr
+
+
+def test_info(project: Path):
+    done = command("info", project, "--json")
+    assert done.returncode == 0, done.stderr
+    report = last_json(done)
+    assert report["parameters"] == 33
+    assert [node["node"] for node in report["nodes"]] == list(xor().nodes)
+    assert "[2, 8]" in done.stdout and "states" in done.stdout
+    assert command("info", "digits_lenet").stdout.count("61,706") == 1
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_profile(project: Path, device: str, tmp_path: Path):
+    done = command("profile", project, "--device", device, "--steps", "2", "--trace", tmp_path / "t.json", "--json")
+    assert done.returncode == 0, done.stderr
+    report = last_json(done)
+    assert report["steps"] == 2 and sum(p["us"] for p in report["passes"]) == pytest.approx(report["serialised_us"])
+    assert {"one", "learn"} <= {node["node"] for node in report["nodes"]}
+    assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+
+
+def test_schema():
+    schema = json.loads(command("schema").stdout)
+    assert schema["title"] == "MuNet Studio project" and "accumulate" in json.dumps(schema)
+
+
+def test_new(tmp_path: Path):
+    assert "digits_lenet" in command("new").stdout
+    done = command("new", "xor", tmp_path / "mine.json")
+    assert done.returncode == 0 and (tmp_path / "mine.json").read_bytes() == (ROOT / "projects" / "xor.json").read_bytes()
+    assert command("new", "xor", tmp_path / "mine.json").returncode == 2  # it is there already
+    done = command("new", "nothing", tmp_path / "other.json")
+    assert done.returncode == 2 and "spiral_mlp" in done.stderr
+    assert command("new", "xor", cwd=tmp_path).returncode == 0 and (tmp_path / "xor.json").is_file()
+
+
+def test_export_weights(project: Path, trained: Path, tmp_path: Path):
+    done = command("export-weights", project, "--checkpoint", trained, "--out", tmp_path / "w.safetensors")
+    assert done.returncode == 0 and "4 arrays, 33 numbers" in done.stdout
+    save_project(xor(run=Run(steps=3, initial_weights="w.safetensors")), tmp_path / "again.json")
+    done = command("run", tmp_path / "again.json", "--device", "cpu", "--steps", "0", "--out", tmp_path / "again")
+    assert done.returncode == 0, done.stderr
+    arrays, saved = read_checkpoint(tmp_path / "again" / "last.safetensors")[0], read_checkpoint(trained)[0]
+    np.testing.assert_array_equal(arrays["one/weight"], saved["one/weight"])
+
+
+def test_resuming_an_edited_project_says_what_is_new(project: Path, trained: Path, tmp_path: Path):
+    edited = dump_project(xor()).replace('"tanh"', '"relu"').replace(
+        '"bend.y -> two.x"', '"bend.y -> extra.x",\n    "extra.y -> two.x"'
+    )  # fmt: skip
+    edited = edited.replace('"nodes": [', '"nodes": [\n    {"id": "extra", "operator": "Linear", "params": {"out_features": 8}},')
+    project.write_text(edited)
+    done = command("run", project, "--device", "cpu", "--out", trained.parent, "--resume", "--steps", "35", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "the project has changed since the checkpoint" in done.stderr and "extra/weight" in done.stderr
+    assert last_json(done)["steps"] == 35

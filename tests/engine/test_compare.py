@@ -31,7 +31,7 @@ def spoilt(session: munet.Session, found: str, instead: str) -> list[int]:
     (passes,) = session.program.pass_lists
     program = replace(session.program, stages=(PassList(tuple(change(i, p) for i, p in enumerate(passes))),))
     session.executor.load(program)
-    session.program = program
+    session._training.program = program
     return numbers
 
 

@@ -187,7 +187,7 @@ def test_histograms_and_summaries_of_strange_numbers():
 @on_devices
 def test_events_can_be_read_from_the_side(device: str):
     with munet.Session.open(xor(), device) as session:
-        told = [event for event in session.train(200)]
+        told = list(session.train(200))
         session.evaluate()
         page = session.events()
         assert list(page.events[:-1]) == told and page.missed == 0

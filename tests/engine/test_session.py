@@ -112,6 +112,13 @@ def test_one_batch_an_epoch_is_shuffled_too():
     assert len({tuple(row) for row in rows}) == 24
 
 
+def test_a_large_batch_of_all_samples_keeps_their_order():
+    rows = ShuffledOrder("node", 1025, 1025, seed=1).rows(3, 5)
+    assert rows.dtype == np.int32
+    np.testing.assert_array_equal(rows, np.tile(np.arange(1025), (5, 1)))
+    assert not np.array_equal(ShuffledOrder("node", 1025, 1024, seed=1).rows(3, 1), rows[:1, :1024])
+
+
 def test_known_orders():
     """Runs of older versions must go on as they began."""
     assert ShuffledOrder("digits", 9, 3, seed=1).rows(0, 3).tolist() == [[1, 7, 4], [6, 0, 8], [3, 2, 5]]

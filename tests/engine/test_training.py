@@ -55,7 +55,7 @@ def test_a_judge():
     ("run", "text"),
     [
         (Run(patience=2), "evaluate_every is 0"),
-        (Run(patience=2, evaluate_every=5, judged_by="f1"), "(?s)judged by \"f1\".*loss, accuracy"),
+        (Run(patience=2, evaluate_every=5, judged_by="f1"), '(?s)judged by "f1".*loss, accuracy'),
         (Run(keep_best=True, judged_by=""), 'judged by ""'),
     ],
 )

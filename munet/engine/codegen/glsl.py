@@ -18,9 +18,10 @@ from munet.engine.codegen.contraction import write_contraction
 from munet.engine.codegen.form import Form
 from munet.engine.codegen.parts import Part
 from munet.engine.codegen.rows import Lanes, write_rows
-from munet.engine.codegen.writer import Writer, storage_type
+from munet.engine.codegen.writer import BYTES, Writer, storage_type
 from munet.engine.coordinates import kernel_of
 from munet.engine.device import DeviceInfo
+from munet.engine.dtypes import U8
 from munet.engine.index import unflatten, var
 from munet.engine.ir.module import Value
 from munet.engine.kernels import Site, Update
@@ -45,13 +46,17 @@ class Shader:
 
 def write_shader(parts: Sequence[Part], buffers: Sequence[Buffer], device: DeviceInfo) -> Shader:
     """The shader of some ops; `buffers` in binding order name every input and output of their forms."""
-    names = {value: f"b{i}" for i, buffer in enumerate(buffers) for value in buffer.values}
+    names = {value: _name(i, buffer) for i, buffer in enumerate(buffers) for value in buffer.values}
     workgroup = max(part.workgroup for part in parts)
     shared: dict[str, None] = {}
     bodies = [_write_part(part, Writer(part.form.ops, names, part.watched, part.flag), workgroup, shared) for part in parts]
     counts = [part.groups(workgroup) for part in parts]
     text = _assemble(buffers, workgroup, tuple(shared), bodies, counts)
     return Shader(text, fold_grid(sum(counts), device), sum(flops_of(part.form) for part in parts))
+
+
+def _name(number: int, buffer: Buffer) -> str:
+    return f"{BYTES}{number}" if buffer.writable and buffer.values[0].dtype is U8 else f"b{number}"
 
 
 def _write_part(part: Part, writer: Writer, workgroup: int, shared: dict[str, None]) -> list[str]:
@@ -105,11 +110,16 @@ def _assemble(
         '#include "random.glsl"' if any("mu_random" in line for body in bodies for line in body) else '#include "math.glsl"',
         f"layout(local_size_x = {workgroup}, local_size_y = 1, local_size_z = 1) in;",
     ]
+    if any(_name(i, buffer).startswith(BYTES) for i, buffer in enumerate(buffers)):
+        lines[1:1] = [
+            "#extension GL_EXT_shader_8bit_storage : require",
+            "#extension GL_EXT_shader_explicit_arithmetic_types_int8 : require",
+        ]
     for i, buffer in enumerate(buffers):
         access = "" if buffer.readable and buffer.writable else "readonly " if buffer.readable else "writeonly "
-        lines.append(
-            f"layout(set = 0, binding = {i}, std430) {access}buffer B{i} {{ {storage_type(buffer.values[0].dtype)} b{i}[]; }};"
-        )
+        name = _name(i, buffer)
+        kind = "uint8_t" if name.startswith(BYTES) else storage_type(buffer.values[0].dtype)
+        lines.append(f"layout(set = 0, binding = {i}, std430) {access}buffer B{i} {{ {kind} {name}[]; }};")
     lines += shared
     for i, body in enumerate(bodies):
         lines += [f"void part{i}(int group) {{", *body, "}"]

@@ -32,10 +32,12 @@ from munet.engine.scalar import (
     Where,
     children,
     indices_of,
+    is_guard,
     loads,
 )
 
 SIGNS = {"and": "&&", "or": "||", "xor": "!="}
+BYTES = "bytes"  # how names of buffers begin that are written byte by byte; only the device's 8-bit storage can do that
 BLOCK = 64  # long float sums are added up in blocks: the error grows with the root of their number, not of the length
 
 
@@ -144,7 +146,7 @@ class Writer:
             current = stack.pop()
             if isinstance(current, Load):
                 yield current.value, current.index
-            elif not isinstance(current, Fold) and not (isinstance(current, Where) and _guards(current.test)):
+            elif not isinstance(current, Fold) and not (isinstance(current, Where) and is_guard(current.test)):
                 stack += reversed(children(current))
 
     def _write_value(self, value: Value, index: Indices, expr: Expr | None) -> None:
@@ -161,7 +163,7 @@ class Writer:
 
     def store(self, value: Value, index: Indices, text: str) -> None:
         position = self.index(flatten(index, value.shape))
-        stored = f"({text} ? 1u : 0u)" if value.dtype is BOOL else text
+        stored = f"({text} ? 1u : 0u)" if value.dtype is BOOL else f"uint8_t({text})" if value.dtype is U8 else text
         self.line(f"{self.buffers[value]}[{position}] = {stored};")
         if value in self.watched and self.flag is not None:
             # Whoever writes it writes 1, so that no order is needed.
@@ -211,7 +213,7 @@ class Writer:
         return f"({' && '.join(tests)})" if tests else "true"
 
     def _where(self, expr: Where) -> str:
-        if not _guards(expr.test):
+        if not is_guard(expr.test):
             return f"({self.expr(expr.test)} ? {self.expr(expr.yes)} : {self.expr(expr.no)})"
         name = self._known(expr)
         if name is None:
@@ -362,19 +364,14 @@ def _positions(expr: Expr) -> list[Index]:
     return [*indices_of(expr), *(index for child in children(expr) for index in _positions(child))]
 
 
-def _guards(test: Expr) -> bool:
-    """Whether the test keeps loads in range, so that only the taken side may be computed."""
-    if isinstance(test, InRange | Divides):
-        return True
-    return isinstance(test, Apply) and test.name == "and" and any(_guards(arg) for arg in test.args)
-
-
 def _is_number(text: str) -> bool:
     return text.rstrip("u").replace(".", "", 1).isdecimal() or text in ("true", "false")
 
 
 def read_element(buffer: str, dtype: DType, position: str) -> str:
-    """One element of a buffer as a register; bytes lie four to a word."""
+    """One element of a buffer as a register; bytes lie four to a word, where the shader does not write them."""
+    if dtype is U8 and buffer.startswith(BYTES):
+        return f"uint({buffer}[{position}])"
     if dtype is U8:
         return f"((({buffer}[{position} >> 2]) >> (({position} & 3) << 3)) & 0xffu)"
     return f"({buffer}[{position}] != 0u)" if dtype is BOOL else f"{buffer}[{position}]"

@@ -18,7 +18,7 @@ from munet.engine.coordinates import Coordinates, Indices, identity_element, ker
 from munet.engine.device import DeviceInfo
 from munet.engine.ir.module import Module, Op, Region, Shape, Value, users
 from munet.engine.kernels import Elementwise, KernelKind, Reduction, Site, Update, View, Watch, reduced_axes
-from munet.engine.scalar import Load, count_flops
+from munet.engine.scalar import Load, count_flops, count_guards
 
 MAX_OPS = 96  # of one group; longer chains are cut
 CHEAP_LOADS = 4
@@ -261,8 +261,10 @@ class Fusion:
     def _cost(self, op: Op) -> Floating:
         """What computing the op where it is read costs, the floating ops behind it included."""
         inputs = [self.floating[v] for v in dict.fromkeys(op.inputs) if v in self.floating]
-        flops = count_flops(identity_element(op)) + sum(f.flops for f in inputs)
-        loads = len({v for v in op.inputs if v not in self.floating}) + sum(f.loads for f in inputs)
+        element = identity_element(op)
+        flops = count_flops(element) + sum(f.flops for f in inputs)
+        # A load that may fall outside (a pad) costs a branch wherever it is done again.
+        loads = len({v for v in op.inputs if v not in self.floating}) + sum(f.loads for f in inputs) + count_guards(element)
         return Floating(op, flops, loads, 1 + sum(f.op_count for f in inputs))
 
     def _float(self, op: Op) -> None:

@@ -1,0 +1,319 @@
+"""What is where on the canvas: a scene of node views, wires and frames with a spatial hash, and what the mouse touches.
+
+`update` looks only at what changed: states are immutable, so an object that is the same is drawn the same. All positions are
+canvas units; tolerances are given in pixels and divided by the zoom.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from munet import Edge, Frame, Graph, Node
+from munet.inspect import WireView
+from studio.camera import Rect, bounds
+from studio.edits import SUBGRAPH
+from studio.nodeviews import NodeView, Point, SocketSpot, node_view
+
+CELL = 256.0
+SEGMENTS = 20  # of a wire's curve
+SOCKET_REACH, WIRE_REACH, FRAME_EDGE, FRAME_HEAD = 10.0, 7.0, 6.0, 26.0  # pixels, the last one canvas units
+Cell = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Hit:
+    """`kind`: "socket", "node", "wire", "frame" (its title or border), "corner" (of a frame, to size it) or "nothing"."""
+
+    kind: str
+    node: str = ""
+    side: str = ""  # of a socket: "in" or "out"
+    socket: str = ""
+    edge: Edge | None = None
+    frame: int = -1
+
+
+NOTHING = Hit("nothing")
+
+
+@dataclass(frozen=True)
+class Wire:
+    """A wire's curve: four control points, and points along it."""
+
+    edge: Edge
+    control: tuple[Point, Point, Point, Point]
+    points: tuple[Point, ...]
+
+
+def bezier(start: Point, end: Point) -> tuple[Point, Point, Point, Point]:
+    """Control points of a wire that leaves to the right and arrives from the left."""
+    reach = max(24.0, min(160.0, abs(end[0] - start[0]) * 0.5 + abs(end[1] - start[1]) * 0.1))
+    return start, (start[0] + reach, start[1]), (end[0] - reach, end[1]), end
+
+
+def along(control: tuple[Point, Point, Point, Point], count: int = SEGMENTS) -> tuple[Point, ...]:
+    """Points of a cubic Bézier curve, its ends included."""
+    (x0, y0), (x1, y1), (x2, y2), (x3, y3) = control
+    found: list[Point] = []
+    for step in range(count + 1):
+        t = step / count
+        u = 1 - t
+        a, b, c, d = u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t
+        found.append((a * x0 + b * x1 + c * x2 + d * x3, a * y0 + b * y1 + c * y2 + d * y3))
+    return tuple(found)
+
+
+class Grid:
+    """A spatial hash: things by the cells that their rectangles touch."""
+
+    def __init__(self) -> None:
+        self._cells: dict[Cell, dict[Any, None]] = {}
+        self._of: dict[Any, tuple[Cell, ...]] = {}
+
+    def put(self, thing: Any, rects: Iterable[Rect]) -> None:
+        self.drop(thing)
+        cells = tuple(dict.fromkeys(cell for rect in rects for cell in _cells(rect)))
+        for cell in cells:
+            self._cells.setdefault(cell, {})[thing] = None
+        self._of[thing] = cells
+
+    def drop(self, thing: Any) -> None:
+        for cell in self._of.pop(thing, ()):
+            entries = self._cells[cell]
+            entries.pop(thing, None)
+            if not entries:
+                del self._cells[cell]
+
+    def near(self, rect: Rect) -> list[Any]:
+        """What may touch a rectangle, each once."""
+        left, top, right, bottom = rect
+        if (right - left) * (bottom - top) > CELL * CELL * max(64, len(self._cells)):
+            return list(self._of)
+        return list(dict.fromkeys(thing for cell in _cells(rect) for thing in self._cells.get(cell, ())))
+
+
+def _cells(rect: Rect) -> Iterator[Cell]:
+    for column in range(math.floor(rect[0] / CELL), math.floor(rect[2] / CELL) + 1):
+        for row in range(math.floor(rect[1] / CELL), math.floor(rect[3] / CELL) + 1):
+            yield column, row
+
+
+class Scene:
+    """All that is drawn of one drawing. `changed_nodes` and `changed_wires` say what the last update made or removed."""
+
+    def __init__(self) -> None:
+        self.views: dict[str, NodeView] = {}
+        self.wires: dict[Edge, Wire] = {}
+        self.frames: tuple[Frame, ...] = ()
+        self.changed_nodes: set[str] = set()
+        self.changed_wires: set[Edge] = set()
+        self._made_of: dict[str, tuple[Any, ...]] = {}
+        self._nodes, self._curves = Grid(), Grid()
+        self._order: dict[str, int] = {}
+
+    def update(self, graph: Graph, part: Graph, wires: Mapping[tuple[str, str], WireView] | None = None) -> None:
+        """Bring the scene to a drawing `part` of the project `graph`; `wires` are keyed by the ids of this drawing."""
+        wires = wires or {}
+        wired: dict[str, set[str]] = {}
+        for edge in part.edges:
+            wired.setdefault(edge.target, set()).add(edge.target_socket)
+        known: dict[str, list[Any]] = {}
+        for (id_, socket), view in wires.items():
+            known.setdefault(id_, []).append((socket, view))
+        self.changed_nodes = self.views.keys() - part.nodes.keys()
+        for id_ in self.changed_nodes:
+            del self.views[id_]
+            self._made_of.pop(id_, None)
+            self._nodes.drop(id_)
+        for id_, node in part.nodes.items():
+            # Instances depend on definitions, which may hold others: the mapping of all of them stands for that.
+            definitions = graph.subgraphs if node.operator == SUBGRAPH else None
+            key = (node, frozenset(wired.get(id_, ())), definitions, tuple(known.get(id_, ())))
+            old = self._made_of.get(id_)
+            if old is None or not _same(old, key):
+                self._made_of[id_] = key
+                self._show(graph, node, key[1], wires)
+        self._order = {id_: place for place, id_ in enumerate(part.nodes)}
+        self.frames = part.frames
+        self._update_wires(part)
+
+    def _show(self, graph: Graph, node: Node, wired: frozenset[str], wires: Mapping[tuple[str, str], WireView]) -> None:
+        view = node_view(graph, node, wired, wires)
+        self.views[node.id] = view
+        self._nodes.put(node.id, [_grown(view.rect, 12.0)])
+        self.changed_nodes.add(node.id)
+
+    def _update_wires(self, part: Graph) -> None:
+        present = set(part.edges)
+        self.changed_wires = self.wires.keys() - present
+        for edge in self.changed_wires:
+            del self.wires[edge]
+            self._curves.drop(edge)
+        for edge in part.edges:
+            if edge in self.wires and edge.source not in self.changed_nodes and edge.target not in self.changed_nodes:
+                continue
+            control = bezier(self.socket_at(edge.source, "out", edge.source_socket), self.socket_at(edge.target, "in", edge.target_socket))
+            wire = Wire(edge, control, along(control))
+            self.wires[edge] = wire
+            self._curves.put(edge, (_span(a, b) for a, b in zip(wire.points, wire.points[1:], strict=False)))
+            self.changed_wires.add(edge)
+
+    def socket_at(self, node: str, side: str, name: str) -> Point:
+        """Where a socket is; for one that the node has not got, the middle of that side."""
+        view = self.views.get(node)
+        if view is None:
+            return (0.0, 0.0)
+        spot = view.socket(side, name)
+        if spot is not None:
+            return view.place_of(spot)
+        return (view.x + (view.width if side == "out" else 0.0), view.y + view.height / 2)
+
+    # -- asking --------------------------------------------------------------------------------------------------------
+
+    def hit(self, at: Point, zoom: float = 1.0, raised: Collection[str] = ()) -> Hit:
+        """What the mouse touches, the topmost first. `raised` nodes (the selected ones) are drawn over the others."""
+        x, y = at
+        reach = max(SOCKET_REACH, SOCKET_REACH / zoom) if zoom < 1 else SOCKET_REACH
+        near = [id_ for id_ in self._nodes.near((x - reach, y - reach, x + reach, y + reach)) if id_ in self.views]
+        near.sort(key=lambda id_: (id_ in raised, self._order[id_]), reverse=True)
+        for id_ in near:
+            view = self.views[id_]
+            spot = self._nearest_socket(view, at, reach)
+            if spot is not None and not (view.is_reroute and _inside(at, view.rect)):
+                return Hit("socket", id_, spot.side, spot.name)
+            if _inside(at, view.rect):
+                return Hit("node", id_)
+        edge = self._nearest_wire(at, WIRE_REACH / zoom)
+        if edge is not None:
+            return Hit("wire", edge=edge)
+        return self._frame_at(at, zoom)
+
+    def _nearest_socket(self, view: NodeView, at: Point, reach: float) -> SocketSpot | None:
+        best, found = reach, None
+        for spot in (*view.inputs, *view.outputs):
+            distance = math.dist(view.place_of(spot), at)
+            if distance <= best:
+                best, found = distance, spot
+        return found
+
+    def _nearest_wire(self, at: Point, reach: float) -> Edge | None:
+        best, found = reach, None
+        for edge in self._curves.near((at[0] - reach, at[1] - reach, at[0] + reach, at[1] + reach)):
+            distance = distance_to(at, self.wires[edge].points)
+            if distance <= best:
+                best, found = distance, edge
+        return found
+
+    def _frame_at(self, at: Point, zoom: float) -> Hit:
+        for index in range(len(self.frames) - 1, -1, -1):
+            left, top, right, bottom = frame_rect(self.frames[index])
+            edge = FRAME_EDGE / zoom
+            if not _inside(at, (left - edge, top - edge, right + edge, bottom + edge)):
+                continue
+            if math.dist(at, (right, bottom)) < 3 * edge:
+                return Hit("corner", frame=index)
+            inner = (left + edge, top + FRAME_HEAD, right - edge, bottom - edge)
+            if not _inside(at, inner):
+                return Hit("frame", frame=index)
+        return NOTHING
+
+    def nodes_in(self, rect: Rect) -> set[str]:
+        """Nodes that touch a rectangle: box selection, culling."""
+        return {id_ for id_ in self._nodes.near(rect) if id_ in self.views and _meet(rect, self.views[id_].rect)}
+
+    def wires_in(self, rect: Rect) -> set[Edge]:
+        """Wires that may be seen in a rectangle."""
+        return set(self._curves.near(rect))
+
+    def frames_in(self, rect: Rect) -> set[int]:
+        """Frames that lie wholly in a rectangle."""
+        found = ((i, frame_rect(f)) for i, f in enumerate(self.frames))
+        return {i for i, f in found if rect[0] <= f[0] and rect[1] <= f[1] and f[2] <= rect[2] and f[3] <= rect[3]}
+
+    def nodes_of_frame(self, index: int) -> set[str]:
+        """Nodes whose middle lies in a frame: they move with it."""
+        rect = frame_rect(self.frames[index])
+        return {i for i in self.nodes_in(rect) if _inside(_middle(self.views[i].rect), rect)}
+
+    def wires_cut(self, path: Sequence[Point]) -> set[Edge]:
+        """Wires that a line through these points crosses: the cut gesture."""
+        found: set[Edge] = set()
+        for a, b in zip(path, path[1:], strict=False):
+            for edge in self._curves.near(_span(a, b)):
+                points = self.wires[edge].points
+                if edge not in found and any(_cross(a, b, p, q) for p, q in zip(points, points[1:], strict=False)):
+                    found.add(edge)
+        return found
+
+    def wire_under(self, node: str) -> Edge | None:
+        """The wire that a node lies on, if it is none of its own: dropping the node there inserts it."""
+        view = self.views.get(node)
+        if view is None:
+            return None
+        left, top, right, bottom = view.rect
+        core = (left + 4, top + 2, right - 4, bottom - 2) if not view.is_reroute else view.rect
+        near = (e for e in self._curves.near(core) if node not in (e.source, e.target))
+        under = (e for e in near if any(_inside(point, core) for point in along(self.wires[e].control, 40)))
+        return min(under, key=lambda e: distance_to(_middle(view.rect), self.wires[e].points), default=None)
+
+    def bounds_of(self, nodes: Collection[str] = (), frames: Collection[int] = ()) -> Rect | None:
+        rects = [self.views[id_].rect for id_ in nodes if id_ in self.views]
+        return bounds(rects + [frame_rect(self.frames[i]) for i in frames if i < len(self.frames)])
+
+    @property
+    def bounds(self) -> Rect | None:
+        """Around everything; None for an empty drawing."""
+        return self.bounds_of(self.views, range(len(self.frames)))
+
+
+def frame_rect(frame: Frame) -> Rect:
+    (x, y), (width, height) = frame.position, frame.size
+    return (x, y, x + width, y + height)
+
+
+def distance_to(at: Point, points: Sequence[Point]) -> float:
+    """From a point to a line through points."""
+    best = math.inf
+    px, py = points[0]
+    for qx, qy in points[1:]:
+        dx, dy = qx - px, qy - py
+        length = dx * dx + dy * dy or 1e-9
+        t = max(0.0, min(1.0, ((at[0] - px) * dx + (at[1] - py) * dy) / length))
+        best = min(best, math.hypot(at[0] - px - t * dx, at[1] - py - t * dy))
+        px, py = qx, qy
+    return best
+
+
+def _same(old: tuple[Any, ...], new: tuple[Any, ...]) -> bool:
+    return old[0] is new[0] and old[1] == new[1] and old[2] is new[2] and old[3] == new[3]
+
+
+def _inside(at: Point, rect: Rect) -> bool:
+    return rect[0] <= at[0] <= rect[2] and rect[1] <= at[1] <= rect[3]
+
+
+def _meet(a: Rect, b: Rect) -> bool:
+    return a[0] <= b[2] and b[0] <= a[2] and a[1] <= b[3] and b[1] <= a[3]
+
+
+def _middle(rect: Rect) -> Point:
+    return ((rect[0] + rect[2]) / 2, (rect[1] + rect[3]) / 2)
+
+
+def _grown(rect: Rect, by: float) -> Rect:
+    return (rect[0] - by, rect[1] - by, rect[2] + by, rect[3] + by)
+
+
+def _span(a: Point, b: Point) -> Rect:
+    return (min(a[0], b[0]), min(a[1], b[1]), max(a[0], b[0]), max(a[1], b[1]))
+
+
+def _cross(a: Point, b: Point, p: Point, q: Point) -> bool:
+    """Whether two line segments cross."""
+
+    def side(o: Point, u: Point, v: Point) -> float:
+        return (u[0] - o[0]) * (v[1] - o[1]) - (u[1] - o[1]) * (v[0] - o[0])
+
+    return side(a, b, p) * side(a, b, q) <= 0 and side(p, q, a) * side(p, q, b) <= 0 and _meet(_span(a, b), _span(p, q))
