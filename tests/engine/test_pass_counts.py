@@ -24,6 +24,7 @@ LARGE_GPU = DeviceInfo(
     max_storage_buffers=1024,
     storage_alignment=16,
     shared_bytes=49152,
+    features=frozenset({"storage_8bit"}),
 )
 UNFUSED = ("fuse", "pack_updates", "join", "assets")
 
