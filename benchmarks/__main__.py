@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from benchmarks.measure import measure, train
+from benchmarks.workloads import GPU, PROCESSOR, Workload
 from munet import Session, __version__
 from munet.engine.execute.choose import open_executor
 from munet.engine.pacing import Pace
-from benchmarks.measure import measure, train
-from benchmarks.workloads import GPU, PROCESSOR, Workload
 
 TOPICS = ("gpu", "processor", "cold", "host")
 ROOT = Path(__file__).resolve().parents[1]
@@ -73,8 +73,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _machine(device: str) -> str:
-    with open_executor(device) as executor:
-        described = f"{executor.info.name}, {executor.info.driver}"
+    executor = open_executor(device)
+    described = f"{executor.info.name}, {executor.info.driver}"
+    executor.close()
     return f"{described}, {os.cpu_count()} processor cores"
 
 
@@ -100,7 +101,9 @@ def _compare(works: Sequence[Workload], given: argparse.Namespace, folder: Path)
 
 
 def _us(value: float | str | None) -> str:
-    return "" if value is None else value if isinstance(value, str) else f"{value:,.3g} us" if value < 100 else f"{value:,.0f} us"
+    if value is None or isinstance(value, str):
+        return value or ""
+    return f"{value:,.3g} us" if value < 100 else f"{value:,.0f} us"
 
 
 def _row(work: Workload, given: argparse.Namespace, folder: Path) -> dict[str, Any]:
@@ -136,7 +139,8 @@ def run_cold(given: argparse.Namespace, folder: Path) -> tuple[list[dict[str, An
     """A process of its own for each start; the driver's cache is MuNet's own folder's neighbour, so both start empty."""
     environment = os.environ | {"MUNET_CACHE_DIR": str(folder / "cache"), "MESA_SHADER_CACHE_DIR": str(folder / "mesa")}
     environment["__GL_SHADER_DISK_CACHE_PATH"] = str(folder)
-    rows, table = [], ["| start to first trained step of digits_lenet | seconds | shader compiles | pipelines |", "|---|---|---|---|"]
+    rows: list[dict[str, Any]] = []
+    table = ["| start to first trained step of digits_lenet | seconds | shader compiles | pipelines |", "|---|---|---|---|"]
     for name in ("empty caches", "second process", "third process"):
         started = time.perf_counter()
         command = [sys.executable, "-c", FIRST_STEP, str(ROOT / "projects" / "digits_lenet.json"), given.device]

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from munet import Progress, Session
 from benchmarks.workloads import Workload
+from munet import Progress, Session
 
 WARM_S = 1.0  # idle GPUs run several times slower for about a second
 STRETCHES = 5

@@ -5,12 +5,13 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import nn
+from torch.nn import functional
 
 from benchmarks.measure import STRETCHES, WARM_S
 from benchmarks.workloads import Workload
@@ -26,21 +27,21 @@ class Lenet(nn.Module):
 
     def forward(self, x: Any) -> Any:
         for conv in self.conv:
-            x = F.max_pool2d(F.relu(conv(x)), 2)
+            x = functional.max_pool2d(functional.relu(conv(x)), 2)
         x = x.flatten(1)
         for linear in self.linear[:-1]:
-            x = F.relu(linear(x))
+            x = functional.relu(linear(x))
         return self.linear[-1](x)
 
 
 class Mlp(nn.Module):
     def __init__(self, *widths: int) -> None:
         super().__init__()
-        self.linear = nn.ModuleList([nn.Linear(a, b) for a, b in zip(widths, widths[1:], strict=False)])
+        self.linear = nn.ModuleList([nn.Linear(a, b) for a, b in pairwise(widths)])
 
     def forward(self, x: Any) -> Any:
         for linear in self.linear[:-1]:
-            x = F.relu(linear(x))
+            x = functional.relu(linear(x))
         return self.linear[-1](x)
 
 
@@ -55,11 +56,11 @@ class Block(nn.Module):
     def forward(self, x: Any) -> Any:
         n, t, width = x.shape
         own = self.attention
-        projected = F.linear(self.norm_1(x), own.in_proj_weight, own.in_proj_bias)
+        projected = functional.linear(self.norm_1(x), own.in_proj_weight, own.in_proj_bias)
         q, k, v = projected.view(n, t, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(n, t, width)
+        y = functional.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(n, t, width)
         x = x + own.out_proj(y)
-        return x + self.linear_2(F.gelu(self.linear_1(self.norm_2(x))))
+        return x + self.linear_2(functional.gelu(self.linear_1(self.norm_2(x))))
 
 
 class Gpt(nn.Module):
@@ -122,8 +123,8 @@ class Peer:
     def loss(self) -> Any:
         y = self.model(self.x)
         if self.is_classes:
-            return F.cross_entropy(y.reshape(-1, y.shape[-1]), self.y.reshape(-1))
-        return F.mse_loss(y, self.y)
+            return functional.cross_entropy(y.reshape(-1, y.shape[-1]), self.y.reshape(-1))
+        return functional.mse_loss(y, self.y)
 
     def step(self) -> Any:
         self.optimiser.zero_grad(set_to_none=True)

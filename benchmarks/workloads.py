@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -70,7 +71,7 @@ def _finished(work: Workload, file: str, nodes: Sequence[Node], first: str, last
 
 
 def _chain(nodes: Sequence[Node]) -> list[str]:
-    return [f"{a.id}.y -> {b.id}.x" for a, b in zip(nodes, nodes[1:], strict=False)]
+    return [f"{a.id}.y -> {b.id}.x" for a, b in pairwise(nodes)]
 
 
 def mlp(*widths: int) -> Callable[[Workload, str], Graph]:

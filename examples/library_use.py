@@ -1,6 +1,6 @@
 """Train a shipped project from Python, look at the result, keep it, and go on from there.
 
-    python examples/library_use.py [steps]
+python examples/library_use.py [steps]
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """A layer of one's own: a residual block that owns its parameters and is put together from operators.
 
-    python examples/own_layer.py [steps]
+python examples/own_layer.py [steps]
 """
 
 from __future__ import annotations
 
 import math
 import sys
+from itertools import pairwise
 
 import munet
 from munet import Edge, Graph, Node
@@ -44,7 +45,7 @@ def network(blocks: int) -> Graph:
     ]
     line = ["widen", *names, "classes"]
     wires = [Edge("flowers", "x", "widen", "x")]
-    wires += [Edge(source, "y", target, "x") for source, target in zip(line, line[1:], strict=False)]
+    wires += [Edge(source, "y", target, "x") for source, target in pairwise(line)]
     wires += [Edge("classes", "y", name, "logits") for name in ("loss", "accuracy")]
     wires += [Edge("flowers", "label", name, "label") for name in ("loss", "accuracy")]
     wires += [Edge("loss", "loss", "learn", "loss")]

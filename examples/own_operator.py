@@ -1,6 +1,6 @@
 """An operator of one's own: its meaning in NumPy, its formula for the GPU, its gradient. Then it is a node like any other.
 
-    python examples/own_operator.py [steps]
+python examples/own_operator.py [steps]
 """
 
 from __future__ import annotations

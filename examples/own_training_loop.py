@@ -1,6 +1,6 @@
 """A drawing made in Python, and a loop of one's own: rate by hand, an early end, a layer added half-way.
 
-    python examples/own_training_loop.py [rounds]
+python examples/own_training_loop.py [rounds]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the GPU does in one step of training: its passes, the shader of one, the memory plan, and where the time goes.
 
-    python examples/reading_the_pass_list.py [steps]
+python examples/reading_the_pass_list.py [steps]
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from munet.engine.errors import (
     DeviceUnavailable,
     GraphError,
     MunetError,
+    NonFiniteError,
     OutOfDeviceMemory,
     Problem,
     ProjectError,
@@ -40,7 +41,7 @@ __all__ = [
     "load_project", "parse_project", "dump_project", "save_project", "lower", "validate", "remarks",
     "flatten", "interface", "promoted_targets", "Interface", "Border", "Promoted",
     "id_fault", "read_file", "write_file",
-    "MunetError", "Problem", "ProjectError", "GraphError", "CheckpointError", "ShaderError",
+    "MunetError", "NonFiniteError", "Problem", "ProjectError", "GraphError", "CheckpointError", "ShaderError",
     "DeviceError", "DeviceUnavailable", "DeviceLost", "OutOfDeviceMemory",
     "__version__",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Copy and paste: the clipboard holds the text of a project with only what was selected, wires among it, and the subgraphs it uses.
+"""Copy and paste: the clipboard holds the text of a project with what was selected, wires among it, its subgraphs.
 
 So a piece of a drawing can go to another window, into a file or a mail; and any project's text can be pasted. What is pasted is
 read as strictly as a file.

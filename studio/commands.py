@@ -1,7 +1,7 @@
 """Commands: every way in which the document changes, each with its label and one pure `apply`.
 
-They act on the drawing that is shown, and raise EditRefused where an edit cannot be made. Copying, collapsing and expanding
-stand in `clipboard.py` and `grouping.py`; the functions that they all share in `edits.py`.
+They act on the drawing that is shown, and raise EditRefused where an edit cannot be made. Those about subgraphs stand in
+`subgraph_commands.py`, copying in `clipboard.py`, the functions that they all share in `edits.py`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from munet import Edge, Frame, Graph, Node, Run
-from studio import clipboard, edits, grouping
+from munet import Edge, Frame, Node, Run
+from studio import clipboard, edits
 from studio.document import Command, Selection, State, selected
 from studio.edits import EditRefused
 from studio.texts import text
@@ -299,110 +299,6 @@ class InsertOnWire:
 def add_reroute(edge: Edge, at: Point) -> InsertOnWire:
     """A bend in a wire."""
     return InsertOnWire(Node(edits.REROUTE, edits.REROUTE, {}, at), edge, "x", "y")
-
-
-@dataclass(frozen=True)
-class Collapse:
-    """Nodes of the drawing become a subgraph, with an instance of it in their place."""
-
-    nodes: frozenset[str]
-    name: str
-    merge: str = ""
-
-    @property
-    def label(self) -> str:
-        return text("collapse", name=self.name)
-
-    def apply(self, state: State) -> State:
-        return grouping.collapse(state, self.nodes, self.name)
-
-
-@dataclass(frozen=True)
-class Expand:
-    """What a subgraph holds in place of its instance."""
-
-    node: str
-    merge: str = ""
-
-    @property
-    def label(self) -> str:
-        return text("expand", name=self.node)
-
-    def apply(self, state: State) -> State:
-        return grouping.expand(state, self.node)
-
-
-@dataclass(frozen=True)
-class Promote:
-    """Give a parameter of a node in a subgraph out, under `name`; parameters of one name are set together."""
-
-    node: str
-    param: str
-    name: str
-    merge: str = ""
-
-    @property
-    def label(self) -> str:
-        return text("promote", name=self.name)
-
-    def apply(self, state: State) -> State:
-        return grouping.promote(state, self.node, self.param, self.name)
-
-
-@dataclass(frozen=True)
-class RenameSubgraph:
-    old: str
-    new: str
-    merge: str = ""
-
-    @property
-    def label(self) -> str:
-        return text("rename", name=self.new)
-
-    def apply(self, state: State) -> State:
-        return replace(state, graph=edits.rename_subgraph(state.graph, self.old, self.new))
-
-
-@dataclass(frozen=True)
-class AddSubgraph:
-    """A definition from elsewhere (a saved block), with those it needs; an instance of it at a place."""
-
-    graph: Graph  # holds the definitions as its subgraphs
-    name: str
-    at: Point = (0.0, 0.0)
-    merge: str = ""
-
-    @property
-    def label(self) -> str:
-        return text("add_node", name=self.name)
-
-    def apply(self, state: State) -> State:
-        instance = Node(self.name, edits.SUBGRAPH, {"graph": self.name}, self.at)
-        return clipboard.paste_graph(state, Graph(nodes={self.name: instance}, subgraphs=self.graph.subgraphs), self.at)
-
-
-@dataclass(frozen=True)
-class DeleteSubgraph:
-    """A definition that no node uses."""
-
-    name: str
-    merge: str = ""
-
-    @property
-    def label(self) -> str:
-        return text("delete_subgraph", name=self.name)
-
-    def apply(self, state: State) -> State:
-        users = [
-            node.id
-            for part in (state.graph, *state.graph.subgraphs.values())
-            for node in part.nodes.values()
-            if node.operator == edits.SUBGRAPH and node.params.get("graph") == self.name
-        ]
-        if users:
-            raise EditRefused(f'"{self.name}" is used by "{users[0]}"', cure="delete or expand its nodes first")
-        parts = {name: part for name, part in state.graph.subgraphs.items() if name != self.name}
-        return replace(state, graph=replace(state.graph, subgraphs=parts))
 
 
 @dataclass(frozen=True)

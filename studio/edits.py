@@ -161,7 +161,7 @@ def rename(part: Graph, old: str, new: str) -> Graph:
 
 
 def connect(part: Graph, edge: Edge, *, variadic: bool = False, replaces: Edge | None = None) -> Graph:
-    """With a wire more. It takes the place of `replaces` (a wire that is re-dragged), and of what was at a socket that takes one."""
+    """With a wire more. It takes the place of `replaces`, a wire that is re-dragged, and of what is at a socket for one."""
     if edge.source not in part.nodes or edge.target not in part.nodes:
         raise EditRefused("a wire needs a node at both ends")
     if edge == replaces or (edge in part.edges and replaces is None):
@@ -170,7 +170,7 @@ def connect(part: Graph, edge: Edge, *, variadic: bool = False, replaces: Edge |
     placed = False
     for old in part.edges:
         same_end = (old.target, old.target_socket) == (edge.target, edge.target_socket)
-        if old == replaces or old == edge or (same_end and not variadic):
+        if old in (replaces, edge) or (same_end and not variadic):
             edges += [] if placed else [edge]
             placed = True
         else:

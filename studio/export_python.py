@@ -27,6 +27,8 @@ def script(graph: Graph) -> str:
     return "\n\n\n".join(parts)
 
 
+SPECIAL = "from math import inf, nan\n\n"
+IMPORTS = "import munet\nfrom munet import Edge, Frame, Graph, Node, Run"
 MAIN = '''\
 def main() -> None:
     graph = project()
@@ -47,8 +49,7 @@ def _head(graph: Graph) -> str:
     note = graph.note.replace("\\", "\\\\").replace('"""', "'''").strip()
     doc = f'"""{title}, drawn in MuNet Studio.' + (f"\n\n{note}\n" if note else "") + '"""'
     special = any(_has_special(node.params) for part in (graph, *graph.subgraphs.values()) for node in part.nodes.values())
-    imports = "from __future__ import annotations\n\n" + ("from math import inf, nan\n\n" if special else "") + "import munet\nfrom munet import Edge, Frame, Graph, Node, Run"
-    return f"{doc}\n\n{imports}"
+    return f"{doc}\n\nfrom __future__ import annotations\n\n{SPECIAL if special else ''}{IMPORTS}"
 
 
 def _has_special(value: Any) -> bool:
@@ -107,7 +108,8 @@ def _list(name: str, items: list[str], brackets: str) -> str:
 
 def _node(node: Node) -> str:
     parts = [repr(node.id), repr(node.operator), _value(dict(node.params)), _value(node.position)]
-    parts += [f"{name}={_value(getattr(node, name))}" for name in ("version", "muted", "note", "frozen") if getattr(node, name) != getattr(Node, name)]
+    more = {name: getattr(node, name) for name in ("version", "muted", "note", "frozen")}
+    parts += [f"{name}={_value(value)}" for name, value in more.items() if value != getattr(Node, name)]
     return f"Node({', '.join(parts)})"
 
 

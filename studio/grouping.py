@@ -24,15 +24,13 @@ def collapse(state: State, ids: Collection[str], name: str) -> State:
     chosen = {id_: node for id_, node in part.nodes.items() if id_ in ids}
     _check_collapse(state, chosen, name)
     inputs, outputs, inner = _borders(part, chosen)
-    left = min(node.position[0] for node in chosen.values())
-    top = min(node.position[1] for node in chosen.values())
-    right = max(node.position[0] for node in chosen.values())
-    centre = (sum(n.position[0] for n in chosen.values()) / len(chosen), sum(n.position[1] for n in chosen.values()) / len(chosen))
+    xs, ys = zip(*(node.position for node in chosen.values()), strict=True)
+    centre = (sum(xs) / len(xs), sum(ys) / len(ys))
     nodes = dict(chosen)
     for row, (id_, socket) in enumerate(inputs.values()):
-        nodes[id_] = Node(id_, INPUT, {"socket": socket}, (left - GAP, top + 90.0 * row))
+        nodes[id_] = Node(id_, INPUT, {"socket": socket}, (min(xs) - GAP, min(ys) + 90.0 * row))
     for row, (id_, socket) in enumerate(outputs.values()):
-        nodes[id_] = Node(id_, OUTPUT, {"socket": socket}, (right + GAP, top + 90.0 * row))
+        nodes[id_] = Node(id_, OUTPUT, {"socket": socket}, (max(xs) + GAP, min(ys) + 90.0 * row))
     definition = Graph(name=name, nodes=nodes, edges=inner)
     instance = edits.fresh_id([id_ for id_ in part.nodes if id_ not in chosen], name)
     rest = {id_: node for id_, node in part.nodes.items() if id_ not in chosen}
@@ -61,7 +59,8 @@ def _check_collapse(state: State, chosen: dict[str, Node], name: str) -> None:
         raise EditRefused(f'the name "{name[:60]}" {fault}', cure="another name")
     border = next((node for node in chosen.values() if node.operator in BORDERS), None)
     if border is not None:
-        raise EditRefused(f'"{border.id}" is a part of this subgraph\'s border', cure="leave it out of the selection", node=border.id)
+        found = f'"{border.id}" is a part of this subgraph\'s border'
+        raise EditRefused(found, cure="leave it out of the selection", node=border.id)
     between = _between(state.part, chosen)
     if between:
         found = f'"{between}" lies between the selected nodes'

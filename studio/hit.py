@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from munet import Edge, Frame, Graph, Node
@@ -154,10 +155,11 @@ class Scene:
         for edge in part.edges:
             if edge in self.wires and edge.source not in self.changed_nodes and edge.target not in self.changed_nodes:
                 continue
-            control = bezier(self.socket_at(edge.source, "out", edge.source_socket), self.socket_at(edge.target, "in", edge.target_socket))
+            start = self.socket_at(edge.source, "out", edge.source_socket)
+            control = bezier(start, self.socket_at(edge.target, "in", edge.target_socket))
             wire = Wire(edge, control, along(control))
             self.wires[edge] = wire
-            self._curves.put(edge, (_span(a, b) for a, b in zip(wire.points, wire.points[1:], strict=False)))
+            self._curves.put(edge, (_span(a, b) for a, b in pairwise(wire.points)))
             self.changed_wires.add(edge)
 
     def socket_at(self, node: str, side: str, name: str) -> Point:
@@ -240,10 +242,10 @@ class Scene:
     def wires_cut(self, path: Sequence[Point]) -> set[Edge]:
         """Wires that a line through these points crosses: the cut gesture."""
         found: set[Edge] = set()
-        for a, b in zip(path, path[1:], strict=False):
+        for a, b in pairwise(path):
             for edge in self._curves.near(_span(a, b)):
                 points = self.wires[edge].points
-                if edge not in found and any(_cross(a, b, p, q) for p, q in zip(points, points[1:], strict=False)):
+                if edge not in found and any(_cross(a, b, p, q) for p, q in pairwise(points)):
                     found.add(edge)
         return found
 

@@ -1,6 +1,6 @@
 """The keyboard map as data: actions with their group and shortcut. Menus, the command palette and the `?` sheet are made from it.
 
-A shortcut is written "Ctrl+Shift+Z"; keys have the names of their letters, or one of NAMED. Which key code that is, the view knows.
+A shortcut is written "Ctrl+Shift+Z"; keys are called by their letters, or one of NAMED. Which key code that is, the view knows.
 """
 
 from __future__ import annotations

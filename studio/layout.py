@@ -1,13 +1,14 @@
 """Automatic layout: layers from left to right, few crossings, skip connections on lanes of their own.
 
-Takes sizes by id and edges, gives positions. Cycles are opened by turning back edges round, so it ends on any drawing. Longest-path
-layers (sources are then pulled towards their readers), barycentre sweeps after Sugiyama, Tagawa and Toda 1981; an edge over
+Takes sizes by id and edges, gives positions. Cycles are opened by turning back edges round, so it ends on any drawing.
+Longest-path layers (sources are then pulled towards their readers), barycentre sweeps after Sugiyama et al. 1981; an edge over
 several layers runs through thin places of its own, so that nothing is drawn over it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import networkx as nx
@@ -156,7 +157,7 @@ def _reduce_crossings(columns: list[list[Place]], before: Links, after: Links) -
 def _crossings(columns: Sequence[Sequence[Place]], after: Links) -> int:
     """Crossings between neighbouring columns: inversions, counted with a binary indexed tree."""
     total = 0
-    for left, right in zip(columns, columns[1:], strict=False):
+    for left, right in pairwise(columns):
         row = {place: index for index, place in enumerate(right)}
         tree = [0] * (len(right) + 1)
         seen = 0
@@ -177,7 +178,9 @@ def _crossings(columns: Sequence[Sequence[Place]], after: Links) -> int:
     return total
 
 
-def _straightened(columns: Sequence[Sequence[Place]], before: Links, after: Links, heights: Mapping[Place, float]) -> dict[Place, float]:
+def _straightened(
+    columns: Sequence[Sequence[Place]], before: Links, after: Links, heights: Mapping[Place, float]
+) -> dict[Place, float]:
     """Tops of all places: each is drawn towards the middle of its neighbours as far as the order in its column allows."""
     tops: dict[Place, float] = {}
     for column in columns:
@@ -194,7 +197,7 @@ def _straightened(columns: Sequence[Sequence[Place]], before: Links, after: Link
 
 
 def _wanted(place: Place, tops: Mapping[Place, float], links: Links, heights: Mapping[Place, float]) -> float:
-    """The top at which the place's middle is level with the middle of its neighbours; lanes weigh more, so that they stay straight."""
+    """The top at which the place is level with the middle of its neighbours; lanes weigh more, so that they stay straight."""
     near = links[place]
     if not near:
         return tops[place]
@@ -268,7 +271,9 @@ def distribute(rects: Rects, axis: str) -> dict[str, tuple[float, float]]:
     return positions
 
 
-def snap(positions: Mapping[str, tuple[float, float]], grid: float, only: Collection[str] | None = None) -> dict[str, tuple[float, float]]:
+def snap(
+    positions: Mapping[str, tuple[float, float]], grid: float, only: Collection[str] | None = None
+) -> dict[str, tuple[float, float]]:
     """Corners on a grid."""
     chosen = {id_: at for id_, at in positions.items() if only is None or id_ in only}
     return {id_: (round(x / grid) * grid, round(y / grid) * grid) for id_, (x, y) in chosen.items()}

@@ -154,7 +154,8 @@ def _instance(graph: Graph, definition: Graph, base: DeclarationView, depth: int
                 sockets: tuple[SocketView, ...] = getattr(declared, side) if declared else ()
                 like = next((s for s in sockets if s.name == socket), None)
             pattern, dtype = (like.pattern, like.dtype) if like else ("", "T:any")
-            found.append(SocketView(border.name, pattern, dtype, border.optional, False, border.doc or (like.doc if like else "")))
+            doc = border.doc or (like.doc if like else "")
+            found.append(SocketView(border.name, pattern, dtype, border.optional, False, doc))
     for promoted in face.params:
         id_, name = promoted.targets[0]
         declared = inner(id_)

@@ -1,4 +1,4 @@
-"""What the studio remembers between runs: one JSON file in the user's settings folder. A broken file is put aside, never fatal."""
+"""What the studio remembers between runs: one JSON file among the user's settings. A broken one is put aside."""
 
 from __future__ import annotations
 

@@ -49,13 +49,35 @@ class Found:
 
 # What people call things elsewhere.
 OTHER_NAMES = {
-    "Linear": "dense fully connected affine", "Conv2d": "convolution kernel filter", "relu": "rectifier", "add": "plus + residual skip",
-    "mul": "times *", "sub": "minus -", "div": "/", "cross_entropy": "classification loss softmax", "mse_loss": "squared error regression loss",
-    "Adam": "optimizer", "AdamW": "optimizer", "SGD": "optimizer momentum", "concat": "join cat", "digits": "mnist dataset data",
-    "fashion_mnist": "dataset data", "max_pool2d": "pooling downsample", "BatchNorm": "batch normalization", "LayerNorm": "normalization",
-    "cast": "convert type dtype", "reshape": "view", "reroute": "dot bend", "Siren": "sine", "matmul": "@ dot product", "text": "dataset",
-    "subgraph_input": "socket group", "subgraph_output": "socket group", "Embedding": "lookup table", "image": "picture dataset",
-}  # fmt: skip
+    "Linear": "dense fully connected affine",
+    "Conv2d": "convolution kernel filter",
+    "relu": "rectifier",
+    "add": "plus + residual skip",
+    "mul": "times *",
+    "sub": "minus -",
+    "div": "/",
+    "cross_entropy": "classification loss softmax",
+    "mse_loss": "squared error regression loss",
+    "Adam": "optimizer",
+    "AdamW": "optimizer",
+    "SGD": "optimizer momentum",
+    "concat": "join cat",
+    "digits": "mnist dataset data",
+    "fashion_mnist": "dataset data",
+    "max_pool2d": "pooling downsample",
+    "BatchNorm": "batch normalization",
+    "LayerNorm": "normalization",
+    "cast": "convert type dtype",
+    "reshape": "view",
+    "reroute": "dot bend",
+    "Siren": "sine",
+    "matmul": "@ dot product",
+    "text": "dataset",
+    "subgraph_input": "socket group",
+    "subgraph_output": "socket group",
+    "Embedding": "lookup table",
+    "image": "picture dataset",
+}
 
 
 @cache
@@ -195,7 +217,8 @@ def outputs_of(graph: Graph, node: Node, wires: Mapping[tuple[str, str], WireVie
     """The node's outputs and what leaves them."""
     declared = declaration_of(graph, node)
     for socket in declared.outputs if declared else ():
-        yield socket.name, carried(socket, wires.get((node.id, socket.name)), declared is not None and declared.kind != "operator")
+        by_rule = declared is not None and declared.kind != "operator"
+        yield socket.name, carried(socket, wires.get((node.id, socket.name)), by_rule)
 
 
 def that_take(source: Carried, among: Iterable[Entry], graph: Graph, query: str = "") -> list[Found]:

@@ -1,6 +1,6 @@
-"""Files of a document: opening, saving, autosave, recovery after a crash, changes from outside. Nothing here blocks on the window.
+"""Files of a document: opening, saving, autosave, recovery after a crash, changes from outside.
 
-`write` and `Autosave.write` take a graph and may run on any thread: graphs never change. Every file is written whole or not at all.
+`write` and `Autosave.write` take a graph and may run on any thread: graphs never change. Files are written whole or not at all.
 An autosave is held by a lock that the system drops when its process dies, so that only orphans are offered for recovery.
 """
 

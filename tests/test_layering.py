@@ -25,7 +25,7 @@ ORDER = """
     autodiff subgraphs structure optimising lower validate
     transforms/ codegen/ passlist program plan/ emit compile
     execute/
-    inspect costs profiling
+    inspect costs profiling livevalues
     events feeding pacing checkpoint runfolder states restoring evaluation diagnose
     training prediction replacing recipe reporting session
     compare dump kernel_check

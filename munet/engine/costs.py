@@ -10,6 +10,7 @@ from munet.engine.device import REFERENCE
 from munet.engine.graph import Graph
 from munet.engine.lower import lower
 from munet.engine.operator import REGISTRY, Optimiser
+from munet.engine.subgraphs import flatten
 from munet.engine.transforms.remove_dead_ops import remove_dead_ops
 
 
@@ -51,27 +52,28 @@ class Costs:
 
 
 def costs(graph: Graph) -> Costs:
-    """Of one step of training. Raises ProjectError."""
-    lowered = lower(graph, "train")
+    """Of one step of training, or of evaluation where nothing is trained. Raises ProjectError."""
+    trains = any(isinstance(REGISTRY.get(node.operator), Optimiser) for node in flatten(graph).graph.nodes.values())
+    lowered = lower(graph, "train" if trains else "evaluate")
     module = remove_dead_ops(lowered.module, REFERENCE)
-    forward, training = dict.fromkeys(graph.nodes, 0), dict.fromkeys(graph.nodes, 0)
+    nodes = lowered.flat.nodes
+    forward, training, owned = dict.fromkeys(nodes, 0), dict.fromkeys(nodes, 0), dict.fromkeys(nodes, 0)
     held = {s.result for s in module.states}
-    optimisers = {name for name, node in graph.nodes.items() if isinstance(REGISTRY.get(node.operator), Optimiser)}
+    optimisers = {name for name, node in nodes.items() if isinstance(REGISTRY.get(node.operator), Optimiser)}
     for op in module.ops:
         node = op.origin[0] if op.origin else ""
         if node in forward:
             later = "gradient" in op.origin[1:] or node in optimisers or any(value in held for value in op.outputs)
             (training if later else forward)[node] += flops_of(form_of(op))
-    owned = dict.fromkeys(graph.nodes, 0)
     for state in module.states:
-        owner = max((n for n in graph.nodes if state.name.startswith(f"{n}/")), key=len, default="")
+        owner = max((n for n in nodes if state.name.startswith(f"{n}/")), key=len, default="")
         if state.group == "parameter" and owner:
             owned[owner] += state.value.element_count
-    nodes = []
-    for name, node in graph.nodes.items():
+    found: list[NodeCost] = []
+    for name, node in nodes.items():
         values = {socket: value for (n, socket), value in lowered.shapes.items() if n == name}
         shapes = ", ".join(f"[{', '.join(map(str, value.shape))}]" for value in values.values())
         size = sum(value.size_bytes for value in values.values())
-        nodes.append(NodeCost(name, node.operator, shapes, owned[name], forward[name], training[name], size))
+        found.append(NodeCost(name, node.operator, shapes, owned[name], forward[name], training[name], size))
     sizes = {role: sum(s.value.size_bytes for s in module.sources if s.role == role) for role in ("state", "data")}
-    return Costs(tuple(nodes), sizes["state"], sizes["data"])
+    return Costs(tuple(found), sizes["state"], sizes["data"])

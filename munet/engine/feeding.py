@@ -8,7 +8,6 @@ batch of all samples has them in their own order: drawing another for each step 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from munet.engine.errors import MunetError
 from munet.engine.hostscalar import HostScalar, StepContext
 from munet.engine.operator import Array
 from munet.engine.philox import stream_key
-
 
 UNSHUFFLED = 1024  # samples: a batch of all of them is not shuffled if there are more
 

@@ -7,15 +7,11 @@ Before anything is measured, a step's time is guessed from its arithmetic and it
 from __future__ import annotations
 
 from munet.engine.device import DeviceInfo
+from munet.engine.execute.base import guessed_ms
 from munet.engine.program import Program
 
 IN_FLIGHT = 3  # submits: one runs, one waits, one is being prepared
 _GROWTH = 16  # a submit has at most so many times the steps of one that was measured
-
-# Pessimistic guesses for (time of a dependent pass in ms, arithmetic operations a ms).
-_GPU = (0.003, 1e9)
-_CPU_DRIVER = (0.05, 5e5)
-_REFERENCE = (0.1, 1e6)
 
 
 class Pace:
@@ -23,10 +19,8 @@ class Pace:
 
     def __init__(self, program: Program, device: DeviceInfo, capacity: int):
         self.capacity = capacity
-        per_pass, flops_per_ms = _REFERENCE if device.kind == "reference" else _CPU_DRIVER if device.is_cpu else _GPU
         self.aim_ms = 500.0 if device.is_cpu else 50.0
-        flops = sum(p.flops for passes in program.pass_lists for p in passes)
-        self.step_ms = program.pass_count * per_pass + flops / flops_per_ms
+        self.step_ms = guessed_ms(program, device)
         self._measured = 0  # largest number of steps that a finished submit had
 
     def steps(self) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from munet.engine.compile import compile_program
 from munet.engine.dtypes import BY_NAME, DType, of_array
@@ -57,6 +58,7 @@ class Looker:
 
     def __init__(self, graph: Graph, executor: Executor, lowered: Lowered, train: Program, off: Collection[str] = ()):
         self._graph, self._executor, self._lowered, self._train, self._off = graph, executor, lowered, train, off
+        self._flat = lowered.flat  # without subgraphs
         self._states: Mapping[str, Placement] = {s.name: train.state_placement(s.name) for s in train.module.states}
         self._predicting: OrderedDict[object, tuple[Program, Lowered]] = OrderedDict()
         self._tapping: OrderedDict[object, Program] = OrderedDict()
@@ -65,7 +67,7 @@ class Looker:
     # -- predictions ---------------------------------------------------------------------------------------------------
 
     def predict(
-        self, given: Mapping[str, Array], nodes: Sequence[str] | None, live: Mapping[str, float], step: int
+        self, given: Mapping[str, ArrayLike], nodes: Sequence[str] | None, live: Mapping[str, float], step: int
     ) -> dict[str, Array]:
         """See `Session.predict`."""
         arrays = self._checked(given)
@@ -99,10 +101,10 @@ class Looker:
 
     def _outputs(self, lowered: Lowered, given: Mapping[tuple[str, str], Array], nodes: Sequence[str] | None) -> dict[str, Value]:
         """The sockets asked for, "node.socket"; unless any are, those that lead into nothing that could be computed."""
-        found = {place: value for place, value in lowered.shapes.items() if place not in given}
+        found = {place: v for place, v in lowered.shapes.items() if place not in given and place[0] in self._flat.nodes}
         if nodes is None:
             computed = {node for node, _ in found}
-            used = {(e.source, e.source_socket) for e in self._graph.edges if e.target in computed}
+            used = {(e.source, e.source_socket) for e in self._flat.edges if e.target in computed}
             return {f"{node}.{socket}": value for (node, socket), value in found.items() if (node, socket) not in used}
         outputs: dict[str, Value] = {}
         for asked in nodes:
@@ -114,17 +116,17 @@ class Looker:
         return outputs
 
     def _absent(self, asked: str, node: str, given: Mapping[tuple[str, str], Array]) -> ProjectError:
-        if node not in self._graph.nodes:
-            return _problem("unknown-node", f'there is no node "{node}"', rule=f"nodes: {', '.join(self._graph.nodes)}")
-        brought = [f"{n}.{s}" for n in self._sources() for s in REGISTRY[self._graph.nodes[n].operator].outputs]
+        if node not in self._graph.nodes and node not in self._flat.nodes:
+            return _problem("unknown-node", f'there is no node "{node}"', rule=f"nodes: {', '.join(self._flat.nodes)}")
+        brought = [f"{n}.{s}" for n in self._sources() for s in REGISTRY[self._flat.nodes[n].operator].outputs]
         missing = [name for name in brought if tuple(name.rsplit(".", 1)) not in given]
         found = f'"{asked}" cannot be computed' + (f" without {' and '.join(missing)}" if missing else "")
         return _problem("not-given", found, cure="give it among the inputs, or ask for another node", node=node)
 
     def _sources(self) -> list[str]:
-        return [name for name, node in self._graph.nodes.items() if isinstance(REGISTRY.get(node.operator), DataSource)]
+        return [name for name, node in self._flat.nodes.items() if isinstance(REGISTRY.get(node.operator), DataSource)]
 
-    def _checked(self, given: Mapping[str, Array]) -> dict[tuple[str, str], Array]:
+    def _checked(self, given: Mapping[str, ArrayLike]) -> dict[tuple[str, str], Array]:
         """The arrays by (node, socket), in the dtypes of their sockets. A node alone stands for its first output."""
         arrays: dict[tuple[str, str], Array] = {}
         for name, array in given.items():
@@ -132,7 +134,7 @@ class Looker:
             if node not in self._sources():
                 known = f"sources: {', '.join(self._sources()) or 'none'}"
                 raise _problem("unknown-source", f'there is no source "{node}" to give something for', rule=known)
-            declared = REGISTRY[self._graph.nodes[node].operator]
+            declared = REGISTRY[self._flat.nodes[node].operator]
             socket = socket or next(iter(declared.outputs))
             if socket not in declared.outputs:
                 known = f"its outputs: {', '.join(declared.outputs)}"
@@ -168,7 +170,7 @@ class Looker:
         value = self._lowered.shapes.get((node, socket))
         if value is None:
             sockets = ", ".join(f"{n}.{s}" for n, s in self._lowered.shapes if n == node)
-            rule = f"its outputs: {sockets}" if sockets else f"nodes: {', '.join(self._graph.nodes)}"
+            rule = f"its outputs: {sockets}" if sockets else f"nodes: {', '.join(self._flat.nodes)}"
             raise _problem("unknown-socket", f'there is no tensor "{node}.{socket}"', rule=rule)
         self._made += 1
         module = with_own_states(self._lowered.module, f"tap {self._made}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from munet.engine.errors import Problem, ProjectError
 from munet.engine.events import Event, Finished, Paused, Progress, Saved
-from munet.engine.graph import Graph
+from munet.engine.graph import Node, Run
 from munet.engine.operator import REGISTRY
 from munet.engine.runfolder import RunFolder
 
@@ -53,9 +53,9 @@ class Judge:
         return 0 < self.patience <= self.since
 
 
-def judge_of(graph: Graph, recorded: Iterable[str]) -> Judge | None:
+def judge_of(run: Run, nodes: Mapping[str, Node], recorded: Iterable[str]) -> Judge | None:
     """The judge that the run settings ask for, if any. Raises ProjectError when they cannot be met."""
-    run, names = graph.run, tuple(recorded)
+    names = tuple(recorded)
     if not run.keep_best and not run.patience:
         return None
     if run.patience and not run.evaluate_every:
@@ -64,11 +64,11 @@ def judge_of(graph: Graph, recorded: Iterable[str]) -> Judge | None:
     if run.judged_by not in names:
         found, rule = f'the run is judged by "{run.judged_by}"', f"its metrics: {', '.join(names) or 'none'}"
         raise ProjectError([Problem("run-settings", found, rule=rule, cure="one of them as judged_by")])
-    return Judge(run.judged_by, _larger_is_better(graph, run.judged_by), run.patience)
+    return Judge(run.judged_by, _larger_is_better(nodes, run.judged_by), run.patience)
 
 
-def _larger_is_better(graph: Graph, metric: str) -> bool:
-    for node in graph.nodes.values():
+def _larger_is_better(nodes: Mapping[str, Node], metric: str) -> bool:
+    for node in nodes.values():
         declared = REGISTRY.get(node.operator)
         if declared is not None and declared.role:
             names = {node.id, *declared.outputs, *(f"{node.id}.{socket}" for socket in declared.outputs)}
@@ -81,7 +81,7 @@ def follow(session: Session, total: int | None, folder: RunFolder | None) -> Ite
     """Train until the run has `total` steps, or as many as its settings say. See `Session.run`."""
     settings = session.graph.run
     total = settings.steps if total is None else total
-    judge = judge_of(session.graph, session.metric_names)
+    judge = judge_of(settings, session.nodes, session.metric_names)
     if judge and folder:
         judge.remember(folder.evaluations(session.step_count))
     started, reason = time.perf_counter(), ""

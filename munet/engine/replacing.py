@@ -25,9 +25,8 @@ from munet.engine.states import saved_states, write_states
 
 @dataclass(frozen=True)
 class Running:
-    """A drawing with the program that trains it."""
+    """A drawing, lowered, with the program that trains it."""
 
-    graph: Graph
     lowered: Lowered
     program: Program
 
@@ -58,7 +57,7 @@ def succeed(executor: Executor, before: Running, graph: Graph, number: int, *, o
     Raises ProjectError and what compiling and loading raise; what runs is untouched then.
     """
     lowered = lower(graph, "train")
-    there = _shared_data(before, graph, lowered)
+    there = _shared_data(before, lowered)
     sources = tuple(_renamed(s, there, number) for s in lowered.module.sources)
     lowered = replace(lowered, module=replace(lowered.module, name=f"train@{number}", sources=sources))
     places = _places(lowered, executor.info, number)
@@ -72,19 +71,19 @@ def succeed(executor: Executor, before: Running, graph: Graph, number: int, *, o
     new, old = {s.name: s for s in saved_states(program)}, {s.name: s for s in saved_states(before.program)}
     kept = tuple(name for name in new if name in old and _alike(new[name], old[name]))
     started, dropped = (tuple(name for name in names if name not in kept) for names in (new, old))
-    return Successor(Running(graph, lowered, program), kept, started, dropped)
+    return Successor(Running(lowered, program), kept, started, dropped)
 
 
 def _alike(one: Source, other: Source) -> bool:
     return (one.value.shape, one.value.dtype) == (other.value.shape, other.value.dtype)
 
 
-def _shared_data(before: Running, graph: Graph, lowered: Lowered) -> dict[str, str]:
+def _shared_data(before: Running, lowered: Lowered) -> dict[str, str]:
     """Data that is on the device already, of source nodes that have not changed: its name in the new module -> in the old."""
     same = {
         node.id
-        for node in graph.nodes.values()
-        if (old := before.graph.nodes.get(node.id)) and old.operator == node.operator and _settings(old) == _settings(node)
+        for node in lowered.flat.nodes.values()
+        if (old := before.lowered.flat.nodes.get(node.id)) and old.operator == node.operator and _settings(old) == _settings(node)
     }
     known = {_plain_name(s.name): s.name for s in before.program.module.sources if s.role == "data"}
     data = [s for s in lowered.module.sources if s.role == "data"]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def loss_of(session: Session) -> float | None:
     """The training loss of the last finished step: what the first loss node recorded."""
-    for name, node in session.graph.nodes.items():
+    for name, node in session.nodes.items():
         declared = REGISTRY.get(node.operator)
         if declared is not None and declared.role == "loss":
             for column in (name, *declared.outputs):

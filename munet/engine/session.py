@@ -17,17 +17,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from munet.engine import inspect
 from munet.engine.checkpoint import Header, hash_of, write_arrays, write_checkpoint
 from munet.engine.compile import compile_program
-from munet.engine.errors import MunetError, Problem, ProjectError, ShapeError
+from munet.engine.errors import MunetError, Problem, ProjectError
 from munet.engine.evaluation import Evaluation, write_data
 from munet.engine.events import Carried, Evaluated, Event, EventPage, EventRing, Finished
 from munet.engine.execute.base import Array, Executor
 from munet.engine.execute.choose import open_executor
 from munet.engine.files import PathLike
-from munet.engine.graph import Graph
+from munet.engine.graph import Graph, Node
 from munet.engine.initial import draw
+from munet.engine.livevalues import change_live
 from munet.engine.lower import Lowered, lower
 from munet.engine.operator import REGISTRY, Optimiser
 from munet.engine.prediction import Histogram, Looker, Summary, held_out, histogram, summary
@@ -160,22 +163,11 @@ class Session:
         return dict(self.evaluated.metrics)
 
     def set(self, node: str, param: str, value: float) -> None:
-        """Change a live parameter; it takes effect with the next submit, without compiling. Raises ProjectError."""
-        key = f"{node}.{param}"
-        known = self.graph.nodes.get(node)
-        if known is None:
-            raise _refused("unknown-node", f'there is no node "{node}"', f"nodes: {', '.join(self.graph.nodes)}", "", "")
-        declared = REGISTRY[known.operator]
-        if param not in declared.params:
-            rule = f"its parameters: {', '.join(declared.params) or 'none'}"
-            raise _refused("unknown-parameter", f"{declared.name} has no parameter {param!r}", rule, node, "")
-        if key not in self.live:
-            found = f"{param} of {declared.name} cannot change while the project runs"
-            raise _refused("not-live", found, "it decides how the project is compiled", node, param)
-        try:
-            self.live[key] = float(declared.params[param].check(param, value))
-        except ShapeError as error:
-            raise ProjectError([error.problem.at(node=node)]) from None
+        """Change a live parameter; it takes effect with the next submit, without compiling. Raises ProjectError.
+
+        A parameter that a subgraph gives out is changed at the nodes inside.
+        """
+        change_live(self.live, self.graph, self.nodes, (node, param), value)
 
     def replace(self, graph: Graph) -> Carried:
         """Go on with another drawing. It is compiled while what is under way runs on; states move on the device.
@@ -185,7 +177,7 @@ class Session:
         """
         self._ensure_open()
         training = self._training
-        before = Running(self.graph, training.lowered, training.program)
+        before = Running(training.lowered, training.program)
         number = self._drawings + 1
         after = succeed(self.executor, before, graph, number, off=self._off, poison=self._poison)
         try:
@@ -208,7 +200,7 @@ class Session:
 
     # -- looking -------------------------------------------------------------------------------------------------------
 
-    def predict(self, inputs: Mapping[str, Array] | None = None, nodes: Sequence[str] | None = None) -> dict[str, Array]:
+    def predict(self, inputs: Mapping[str, ArrayLike] | None = None, nodes: Sequence[str] | None = None) -> dict[str, Array]:
         """What the network makes of arrays that stand for its sources' outputs, any number of samples; training goes on unseen.
 
         inputs  by "node.socket", or by node for its first output; None: all held-out samples, batch by batch
@@ -228,7 +220,8 @@ class Session:
         """
         self._ensure_open()
         if reduce not in ("value", "histogram", "summary"):
-            raise _refused("unknown-reduction", f'there is no reduction "{reduce}"', "value, histogram or summary", node, socket)
+            rule = "value, histogram or summary"
+            raise ProjectError([Problem("unknown-reduction", f'there is no reduction "{reduce}"', rule=rule, node=node)])
         array = self._looking().tap(node, socket, self.step_count, self.feeds(self.step_count, 1))
         return histogram(array) if reduce == "histogram" else summary(array) if reduce == "summary" else array
 
@@ -256,7 +249,7 @@ class Session:
         measured = [self._training.profile() for _ in range(max(1, steps))]
         totals = self.totals
         step_us = 1000 * totals.gpu_ms / totals.timed_steps if totals.timed_steps else None
-        optimisers = [name for name, node in self.graph.nodes.items() if isinstance(REGISTRY.get(node.operator), Optimiser)]
+        optimisers = [name for name, node in self.nodes.items() if isinstance(REGISTRY.get(node.operator), Optimiser)]
         self._timings = timings_of(self.program, measured, self.executor.info.name, optimisers, step_us)
         if trace is not None:
             self._timings.write_trace(trace)
@@ -329,6 +322,11 @@ class Session:
     @property
     def _lowered(self) -> Lowered:
         return self._training.lowered
+
+    @property
+    def nodes(self) -> Mapping[str, Node]:
+        """All nodes that run: those of subgraphs under the paths of their instances, "block 1/conv"."""
+        return self._lowered.flat.nodes
 
     @property
     def step_count(self) -> int:
@@ -404,7 +402,3 @@ class Session:
     def _ensure_open(self) -> None:
         if self._closed:
             raise MunetError("the session is closed")
-
-
-def _refused(code: str, found: str, rule: str, node: str, param: str) -> ProjectError:
-    return ProjectError([Problem(code, found, rule=rule, node=node, socket=param)])

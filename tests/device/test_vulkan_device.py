@@ -17,6 +17,7 @@ from munet.engine.execute.vulkan.api import ffi, lib, listed, struct, text
 from munet.engine.execute.vulkan.device import list_devices, open_device, why_no_devices
 from munet.engine.execute.vulkan.executor import VulkanExecutor
 from munet.engine.program import BufferSpec
+from munet.engine.session import Session
 from tests.device.programs import (
     ROWS,
     SCALARS,
@@ -29,6 +30,7 @@ from tests.device.programs import (
     through_temporary,
 )
 
+XOR = Path(__file__).parents[2] / "projects" / "xor.json"
 _MISSING = why_no_devices()
 pytestmark = [pytest.mark.device, pytest.mark.skipif(bool(_MISSING), reason=_MISSING), pytest.mark.usefixtures("environment")]
 
@@ -84,6 +86,50 @@ def test_a_second_process_compiles_nothing():
         "    print(executor.counters.shader_compiles, executor.counters.pipelines)\n"
     )
     assert [in_new_process(script) for _ in range(2)] == ["1 1", "0 1"]
+
+
+SHARING = """
+import sys
+from munet.engine.execute.vulkan.executor import VulkanExecutor
+from tests.device.programs import floats, push_and_constants, run, scale
+with VulkanExecutor() as executor:
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for number in range(1, 25):
+        executor.load(program := scale(f"{number}.0", f"scale {number}"))
+    executor.load(program := push_and_constants(3, 4))
+    run(executor, program, 0, 1)
+    print(set(map(float, floats(executor, "y"))), executor.counters.pipelines)
+"""
+
+
+def test_processes_share_a_cache_at_once(tmp_path: Path):
+    environment = {**os.environ, "MUNET_CACHE_DIR": str(tmp_path)}
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", SHARING]
+    root = Path(__file__).parents[2]
+    at_once = [
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment, cwd=root) for _ in range(3)
+    ]
+    try:
+        for process in at_once:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+        answers = []
+        for process in at_once:
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        for process in at_once:
+            answers.append(process.communicate(timeout=120))
+    finally:
+        for process in at_once:
+            process.kill()
+    assert [said for said, _ in answers] == ["{7.0} 25\n"] * 3, answers
+    assert len(pipeline_files(tmp_path)) == 1
+    assert not list(tmp_path.rglob("*.tmp*"))
+    script = SHARING.replace("counters.pipelines", "counters.shader_compiles").replace("sys.stdin.readline()", "")
+    assert in_new_process(script, MUNET_CACHE_DIR=str(tmp_path)) == "ready\n{7.0} 0"
 
 
 # Devices
@@ -163,16 +209,29 @@ def resident_bytes() -> int:
 
 def test_building_and_closing_keeps_memory_flat():
     p, sizes = accumulate(), []
-    for number in range(200):
+    for number in range(1000):
         with VulkanExecutor() as executor:
             executor.load(p)
             ticket = run(executor, p, 0, 3)
             executor.wait(ticket)
             executor.records(ticket)
-        if number % 50 == 49:
+        if number % 200 == 199:
             gc.collect()
             sizes.append(resident_bytes())
-    assert sizes[-1] - sizes[0] < 4 << 20, f"resident bytes after each 50 cycles: {sizes}"
+    assert sizes[-1] - sizes[0] < 4 << 20, f"resident bytes after each 200 cycles: {sizes}"
+
+
+@pytest.mark.slow
+def test_opening_and_closing_sessions_keeps_memory_flat():
+    sizes = []
+    for number in range(200):
+        with Session.open(XOR) as session:
+            for _ in session.train(3):
+                pass
+        if number % 40 == 39:
+            gc.collect()
+            sizes.append(resident_bytes())
+    assert sizes[-1] - sizes[0] < 8 << 20, f"resident bytes after each 40 sessions: {sizes}"
 
 
 def layer_version() -> tuple[int, int, int]:

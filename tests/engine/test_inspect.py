@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from pathlib import Path
 
 import pytest
 
@@ -68,7 +69,7 @@ def test_passes_and_what_was_generated():
 
 
 @pytest.mark.parametrize("path", PROJECTS, ids=lambda path: path.stem)
-def test_the_plan_explains_every_shared_byte(path):  # noqa: ANN001
+def test_the_plan_explains_every_shared_byte(path: Path):
     if path.stem == "fashion_convnet":
         pytest.skip("its data may not be here")
     program = program_of(load_project(path))
@@ -104,4 +105,6 @@ def test_costs():
     assert (nodes["one"].parameters, nodes["two"].parameters, found.parameters) == (24, 9, 33)
     assert nodes["one"].flops >= 2 * 2 * 2 * 8 and nodes["learn"].flops == 0 and nodes["learn"].training_flops > 0
     assert nodes["bend"].output == "[2, 8]" and nodes["bend"].bytes == 64
+    untrained = drawing({"points": "xor", "one": ("Linear", {"out_features": 5})}, "points.x -> one.x")
+    assert inspect.costs(untrained).parameters == 15
     assert found.state_bytes >= 3 * 4 * 33 and found.data_bytes == 4 * 3 * 4

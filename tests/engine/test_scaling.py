@@ -9,13 +9,15 @@ import pstats
 import random
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from munet.engine.builder import Builder
 from munet.engine.compile import compile_program, transform
-from munet.engine.device import REFERENCE
+from munet.engine.device import REFERENCE, DeviceInfo
+from munet.engine.errors import ProjectError
 from munet.engine.execute.cpu import ReferenceExecutor
 from munet.engine.graph import Edge, Graph, Node
 from munet.engine.ir.module import Initial, Module
@@ -24,15 +26,18 @@ from munet.engine.ir.verify import verify
 from munet.engine.lower import lower
 from munet.engine.plan.arena import place
 from munet.engine.plan.lifetimes import Lifetime
+from munet.engine.project import load_project
 from munet.engine.session import Session
+from tests.engine.drawings import PROJECTS
 
+CPU_DRIVER = DeviceInfo(name="CPU driver", kind="cpu", max_workgroup_invocations=1024, max_storage_buffers=32)
 ACTIVATIONS = ("tanh", "relu", "sigmoid", "abs")
 
 
 def deep_network(blocks: int) -> Graph:
     """`blocks` x (Linear, relu, add to what came before, tanh), and Adam: five nodes short of 4 x blocks."""
     nodes = [Node("data", "xor"), Node("first", "Linear", {"out_features": 8})]
-    edges = [("data", "x", "first", "x")]
+    edges: list[tuple[str, ...]] = [("data", "x", "first", "x")]
     last = ("first", "y")
     for i in range(blocks):
         nodes += [Node(f"linear {i}", "Linear", {"out_features": 8}), Node(f"relu {i}", "relu")]
@@ -46,7 +51,7 @@ def deep_network(blocks: int) -> Graph:
 def chain(length: int) -> Graph:
     """One activation behind the other, `length` of them."""
     nodes = [Node("data", "xor"), Node("first", "Linear", {"out_features": 1})]
-    edges = [("data", "x", "first", "x")]
+    edges: list[tuple[str, ...]] = [("data", "x", "first", "x")]
     last = ("first", "y")
     for i in range(length):
         nodes.append(Node(f"node {i}", ACTIVATIONS[i % len(ACTIVATIONS)]))
@@ -129,6 +134,17 @@ def test_operators_cost_as_many_calls_as_there_are() -> None:
     modules = [elementwise(count) for count in (800, 1_600)]
     few, many = (calls(lambda m=module: compile_program(m, REFERENCE)) for module in modules)
     assert many < 2.4 * few, (few, many)
+
+
+@pytest.mark.parametrize("path", PROJECTS, ids=lambda path: path.stem)
+def test_no_project_needs_more_than_forty_pipelines(path: Path) -> None:
+    """On a CPU driver, where compiling one takes up to a second."""
+    try:
+        module = lower(load_project(path)).module
+    except ProjectError as error:
+        pytest.skip(str(error))
+    passes = [p for passes in compile_program(module, CPU_DRIVER).pass_lists for p in passes]
+    assert len({(p.kernel.glsl, p.kernel.constants) for p in passes}) <= 40
 
 
 def test_checks_and_text_too() -> None:

@@ -46,9 +46,9 @@ def test_a_judge():
     up.improved({})
     assert up.exhausted and not Judge("loss", False, 0, since=99).exhausted
     graph = spiral(run=Run(evaluate_every=1, patience=1, judged_by="accuracy"))
-    judge = judge_of(graph, ("loss", "accuracy"))
+    judge = judge_of(graph.run, graph.nodes, ("loss", "accuracy"))
     assert judge is not None and judge.larger_is_better
-    assert judge_of(spiral(), ("loss",)) is None
+    assert judge_of(Run(), graph.nodes, ("loss",)) is None
 
 
 @pytest.mark.parametrize(

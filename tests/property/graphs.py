@@ -22,6 +22,7 @@ from munet.nodes.reductions import argmax, max_, mean, sum_
 from munet.nodes.shape_ops import concat, expand, pad, reshape, slice_, transpose
 
 DIMS = (1, 2, 3, 5, 7)
+LARGE = 2000  # elements; nothing grows beyond
 
 
 def random_module(seed: int, size: int) -> Module:
@@ -74,7 +75,7 @@ def _binary(rng: random.Random, x: Value, pool: list[Value]) -> Value:
 
 def _broadcasts(x: Value, y: Value) -> bool:
     try:
-        return math.prod(np.broadcast_shapes(x.shape, y.shape)) < 2000
+        return math.prod(np.broadcast_shapes(x.shape, y.shape)) < LARGE
     except ValueError:
         return False
 
@@ -100,12 +101,14 @@ def _move(rng: random.Random, x: Value, pool: list[Value]) -> Value:
         lambda: slice_(x, axis=axis, start=size // 2, length=size - size // 2),
         lambda: concat(x, x * 0.5, axis=axis),
     ]
-    return rng.choice(moves)()
+    return rng.choice(moves if x.element_count < LARGE else moves[:3])()
 
 
 def _select(rng: random.Random, x: Value, pool: list[Value]) -> Value:
     if x.rank < 2:
         return tanh(x)
+    if x.rank > 2:
+        return pick(x, argmax(x))  # rows of rows of rows would grow beyond measure
     return rng.choice([lambda: pick(x, argmax(x)), lambda: take_rows(x, argmax(x, axis=0))])()
 
 

@@ -29,6 +29,7 @@ class Counters:
     """What an executor has done so far; tests and `--json` read it."""
 
     submits: int = 0
+    queue_submits: int = 0  # vkQueueSubmits of them: more where steps are long and run in parts
     steps: int = 0
     dispatches: int = 0
     blocking_waits: int = 0
@@ -63,6 +64,19 @@ class PassTime:
     name: str
     level: int
     us: float
+
+
+# Pessimistic guesses for (time of a dependent pass in ms, arithmetic operations a ms).
+_GPU = (0.003, 1e9)
+_CPU_DRIVER = (0.05, 5e5)
+_REFERENCE = (0.1, 1e6)
+
+
+def guessed_ms(program: Program, device: DeviceInfo) -> float:
+    """How long a step may take, before one has been measured."""
+    per_pass, flops_per_ms = _REFERENCE if device.kind == "reference" else _CPU_DRIVER if device.is_cpu else _GPU
+    flops = sum(p.flops for passes in program.pass_lists for p in passes)
+    return program.pass_count * per_pass + flops / flops_per_ms
 
 
 def check_apart(source: str, source_offset: int, target: str, target_offset: int, size_bytes: int) -> None:

@@ -1,11 +1,13 @@
 """VulkanExecutor: loads programs, submits many steps at a time, and never waits unless told to.
 
-A submit is one vkQueueSubmit of [copies of the feeds, blocks of steps, copy of the records]. What the host reads was
-put into mapped memory by the submit itself; polling looks at a semaphore. An executor belongs to one thread at a time.
+A submit is one vkQueueSubmit of [copies of the feeds, blocks of steps, copy of the records], or several where a step is
+long. What the host reads was put into mapped memory by the submit itself; polling looks at a semaphore. An executor belongs to
+one thread at a time.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -27,6 +29,7 @@ from munet.engine.execute.vulkan.recording import Recording, check_passes, numbe
 from munet.engine.execute.vulkan.transfers import Slot, Transfers, host_bytes
 from munet.engine.program import Feed, Program
 
+PART_MS = 50.0  # a step of more than twice this runs as several vkQueueSubmits of about so much each
 _RESULTS_KEPT = 4096  # finished submits whose records nobody has asked for
 
 
@@ -36,6 +39,7 @@ class _Flight:
 
     ticket: Ticket
     slot: Slot
+    recording: Recording
     columns: int
 
 
@@ -59,6 +63,8 @@ class VulkanExecutor:
         self._closed = False
         self._device: Device = open_device(index)
         self.info = self._device.info
+        # A display and a driver's watchdog want their turn; a CPU driver has neither.
+        self.part_ms = math.inf if self.info.is_cpu else PART_MS
         try:
             self._memory = Memory(self._device)
             self._commands = Commands(self._device)
@@ -142,9 +148,9 @@ class VulkanExecutor:
         self._harvest(_where(program))
         rows = _checked_feeds(program, steps, feeds)
         slot = self._start(program, first_step, rows, steps)
-        serial = self._finish(program, slot, recording.blocks(steps), first_step, steps)
+        serial = self._finish(program, slot, recording.parts(steps, self.part_ms), first_step, steps)
         ticket = Ticket(serial, program.name, first_step, steps)
-        self._flights.append(_Flight(ticket, slot, len(program.records.names) if program.records else 0))
+        self._flights.append(_Flight(ticket, slot, recording, len(program.records.names) if program.records else 0))
         self.counters.submits += 1
         self.counters.steps += steps
         self.counters.dispatches += steps * program.pass_count
@@ -176,7 +182,7 @@ class VulkanExecutor:
             raise DeviceError(f"{self.info.name} has no timestamps, so its passes cannot be timed")
         commands = recording.profile()
         slot = self._start(program, first_step, _checked_feeds(program, 1, feeds), 1)
-        serial = self._finish(program, slot, [commands], first_step, 1)
+        serial = self._finish(program, slot, [[commands]], first_step, 1)
         self.counters.blocking_waits += self._queue.wait(serial, where)
         self._transfers.release(slot)
         self.counters.submits += 1
@@ -229,8 +235,8 @@ class VulkanExecutor:
         commands.end(slot.head)
         return slot
 
-    def _finish(self, program: Program, slot: Slot, blocks: list[Any], first_step: int, steps: int) -> int:
-        """Records the slot's tail, which copies the records out, and submits all of it."""
+    def _finish(self, program: Program, slot: Slot, parts: list[list[Any]], first_step: int, steps: int) -> int:
+        """Records the slot's tail, which copies the records out, and submits all of it, each part by itself."""
         commands, records = self._commands, program.records
         commands.begin(slot.tail)
         if records is not None and slot.readback is not None:
@@ -241,7 +247,13 @@ class VulkanExecutor:
         commands.barrier(slot.tail, to_host=True)
         slot.times.write(slot.tail, 1)
         commands.end(slot.tail)
-        slot.serial = self._queue.submit([slot.head, *blocks, slot.tail], _where(program))
+        parts = [list(part) for part in parts]
+        parts[0].insert(0, slot.head)
+        parts[-1].append(slot.tail)
+        for part in parts[:-1]:
+            self._queue.submit_part(part, _where(program))
+        slot.serial = self._queue.submit(parts[-1], _where(program))
+        self.counters.queue_submits += len(parts)
         return slot.serial
 
     def _harvest(self, where: str) -> int:
@@ -254,6 +266,8 @@ class VulkanExecutor:
             rows = flight.slot.readback_bytes[:count].view(np.float32).reshape(flight.ticket.steps, flight.columns).copy()
             intervals = flight.slot.times.intervals_us()
             self._results[flight.ticket.serial] = _Result(rows, None if intervals is None else intervals[0] / 1e3)
+            if intervals is not None:
+                flight.recording.step_ms = intervals[0] / 1e3 / flight.ticket.steps
             self._transfers.release(flight.slot)
             self.counters.readback_bytes += count
         while len(self._results) > _RESULTS_KEPT:

@@ -38,13 +38,21 @@ class Queue:
     def submit(self, commands: Sequence[Any], where: str) -> int:
         """Hands recorded command buffers to the device; gives the submit's serial."""
         self._functions.reach("submit", f"vkQueueSubmit, {where}")
-        buffers = ffi.new("VkCommandBuffer[]", commands)
-        self._submit_info.commandBufferCount = len(commands)
-        self._submit_info.pCommandBuffers = buffers
         self._signal_value[0] = self.submitted + 1
-        self._functions.checked("vkQueueSubmit", self._queue, 1, self._submit_info, ffi.NULL, where=where)
+        self._hand_over(self._submit_info, commands, where)
         self.submitted += 1
         return self.submitted
+
+    def submit_part(self, commands: Sequence[Any], where: str) -> None:
+        """As `submit`, for all but the last part of a submit: it has no serial of its own."""
+        self._functions.reach("submit", f"vkQueueSubmit, {where}")
+        self._hand_over(struct("VkSubmitInfo"), commands, where)
+
+    def _hand_over(self, info: Any, commands: Sequence[Any], where: str) -> None:
+        buffers = ffi.new("VkCommandBuffer[]", commands)
+        info.commandBufferCount = len(commands)
+        info.pCommandBuffers = buffers
+        self._functions.checked("vkQueueSubmit", self._queue, 1, info, ffi.NULL, where=where)
 
     def finished(self, where: str = "") -> int:
         """The serial up to which all submits have finished; never blocks."""

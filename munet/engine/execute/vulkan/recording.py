@@ -6,13 +6,15 @@ unchanged. Passes of one level have no barrier between them; one stands between 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from munet.engine.device import DeviceInfo
 from munet.engine.errors import DeviceError
-from munet.engine.execute.base import PassTime
+from munet.engine.execute.base import PassTime, guessed_ms
 from munet.engine.execute.vulkan.api import array, ffi, struct, vk
 from munet.engine.execute.vulkan.commands import Commands, Timestamps
 from munet.engine.execute.vulkan.device import Device
@@ -22,6 +24,7 @@ from munet.engine.passlist import ComputePass, PassList, Placement
 from munet.engine.program import Program
 
 BLOCK_STEPS = (64, 8, 1)
+_PASS_WEIGHT = 3e6  # beside operations and bytes: 3 us where a microsecond is a million of them
 _BLOCK_PASSES = 8192  # a longer block would take long to record and save little
 NAN_WORD = 0x7FC00000
 
@@ -38,6 +41,7 @@ class _Prepared:
     push_bytes: int
     grid: tuple[int, int, int]
     poison: tuple[tuple[Any, int, int], ...]  # buffer handle, offset, bytes
+    weight: float  # a guess of its time, in no particular unit
 
 
 class Recording:
@@ -55,6 +59,8 @@ class Recording:
         self.program, self.poisoned = program, poison
         self._device, self._commands = device, commands
         self._blocks: dict[int, Any] = {}
+        self._pieces: dict[int, list[Any]] = {}
+        self.step_ms = guessed_ms(program, device.info)  # the executor says what was measured
         self._profile: Any = None
         self._profile_times: Timestamps | None = None
         self._sets = _DescriptorSets(device, buffers)
@@ -64,6 +70,29 @@ class Recording:
         except DeviceError:
             self.close()
             raise
+
+    def parts(self, steps: int, part_ms: float) -> list[list[Any]]:
+        """Command buffers that together run `steps` steps, in parts to be submitted one by one: a single part unless a step
+        takes more than twice `part_ms`, else parts of a step of about that length."""
+        if self.step_ms <= 2 * part_ms:
+            return [self.blocks(steps)]
+        # Powers of two: what was measured varies a little, and each count is recorded anew.
+        return [[piece] for piece in self.pieces(1 << math.ceil(math.log2(self.step_ms / part_ms)))] * steps
+
+    def pieces(self, count: int) -> list[Any]:
+        """One step as up to `count` command buffers of about equal weight. Levels stay whole: a barrier ends each piece."""
+        if count not in self._pieces:
+            levels = [list(passes) for _, passes in groupby(self._passes, key=lambda p: p.level)]
+            total = sum(p.weight for p in self._passes)
+            pieces: list[list[_Prepared]] = []
+            done = 0.0
+            for passes in levels:
+                if len(pieces) <= done / total * count:
+                    pieces.append([])
+                pieces[-1] += passes
+                done += sum(p.weight for p in passes)
+            self._pieces[count] = [self._recorded([piece]) for piece in pieces]
+        return self._pieces[count]
 
     def blocks(self, steps: int) -> list[Any]:
         """Command buffers that together run `steps` steps."""
@@ -93,8 +122,10 @@ class Recording:
         return [PassTime(index, p.name, p.level, us) for index, (p, us) in enumerate(zip(passes, times, strict=True))]
 
     def close(self) -> None:
-        self._commands.free([*self._blocks.values(), *([] if self._profile is None else [self._profile])])
+        pieces = [piece for pieces in self._pieces.values() for piece in pieces]
+        self._commands.free([*self._blocks.values(), *pieces, *([] if self._profile is None else [self._profile])])
         self._blocks.clear()
+        self._pieces.clear()
         self._profile = None
         if self._profile_times is not None:
             self._profile_times.close()
@@ -102,18 +133,22 @@ class Recording:
 
     def _block(self, steps: int) -> Any:
         if steps not in self._blocks:
-            (buffer,) = self._commands.allocate()
-            self._commands.begin(buffer, replayed=True)
-            for _ in range(steps):
-                self._record_step(buffer)
-            self._commands.end(buffer)
-            self._blocks[steps] = buffer
+            self._blocks[steps] = self._recorded([self._passes] * steps)
         return self._blocks[steps]
 
-    def _record_step(self, buffer: Any) -> None:
-        level = self._passes[0].level if self._passes else None
+    def _recorded(self, runs: Sequence[Sequence[_Prepared]]) -> Any:
+        """A command buffer of these stretches of passes, one after the other."""
+        (buffer,) = self._commands.allocate()
+        self._commands.begin(buffer, replayed=True)
+        for passes in runs:
+            self._record_run(buffer, passes)
+        self._commands.end(buffer)
+        return buffer
+
+    def _record_run(self, buffer: Any, passes: Sequence[_Prepared]) -> None:
+        level = passes[0].level if passes else None
         bound = None
-        for prepared in self._passes:
+        for prepared in passes:
             if prepared.level != level or prepared.poison:
                 self._commands.barrier(buffer)
                 level = prepared.level
@@ -166,6 +201,7 @@ class Recording:
                 push_bytes=len(p.push),
                 grid=p.grid,
                 poison=tuple(_words(buffers, dead[index])) if index < len(dead) else (),
+                weight=_PASS_WEIGHT + p.flops + p.bytes_read + p.bytes_written,
             )
             for index, (stage, p, pipeline) in enumerate(wanted)
         ]

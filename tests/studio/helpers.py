@@ -1,0 +1,80 @@
+"""What the studio's tests share: small documents, and a mouse that moves over a scene without any display."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from munet import Graph, load_project
+from munet.inspect import wire_shapes
+from studio.camera import Camera
+from studio.document import Document
+from studio.edits import EditRefused
+from studio.hit import Scene
+from studio.nodeviews import Point
+from studio.requests import LEFT, Outcome, Pointer
+from studio.tools import Tool, perform
+
+PROJECTS = Path(__file__).resolve().parents[2] / "projects"
+
+
+def project(name: str = "spiral_mlp") -> Graph:
+    return load_project(PROJECTS / f"{name}.json")
+
+
+class Mouse:
+    """Drives a tool as a window would; `asked` and `refused` collect what it hands back."""
+
+    def __init__(self, document: Document, zoom: float = 1.0):
+        self.document, self.scene, self.camera = document, Scene(), Camera(zoom=zoom)
+        self.tool = Tool(document, self.scene, wires=wire_shapes(document.graph))
+        self.asked: list[Outcome] = []
+        self.refused: list[EditRefused] = []
+        self.held: frozenset[str] = frozenset()
+        self.sync()
+
+    def sync(self) -> None:
+        self.scene.update(self.document.graph, self.document.part)
+
+    def pointer(self, at: Point) -> Pointer:
+        return Pointer(self.camera.to_screen(at), at, self.camera.zoom, self.held)
+
+    def do(self, outcomes: Sequence[Outcome]) -> None:
+        rest, refused = perform(self.document, outcomes)
+        self.asked += rest
+        self.refused += refused
+        self.sync()
+
+    def press(self, at: Point, button: str = LEFT) -> None:
+        self.do(self.tool.press(button, self.pointer(at)))
+
+    def move(self, at: Point) -> None:
+        self.do(self.tool.move(self.pointer(at)))
+
+    def release(self, at: Point) -> None:
+        self.do(self.tool.release(self.pointer(at)))
+
+    def click(self, at: Point, button: str = LEFT, held: str = "") -> None:
+        self.held = frozenset(held.split())
+        self.press(at, button)
+        self.release(at)
+        self.held = frozenset()
+
+    def drag(self, start: Point, end: Point, button: str = LEFT, held: str = "", steps: int = 4) -> None:
+        self.held = frozenset(held.split())
+        self.press(start, button)
+        for step in range(1, steps + 1):
+            t = step / steps
+            self.move((start[0] + t * (end[0] - start[0]), start[1] + t * (end[1] - start[1])))
+        self.release(end)
+        self.held = frozenset()
+
+    def double_click(self, at: Point) -> None:
+        self.do(self.tool.double_click(self.pointer(at)))
+
+    def head(self, node: str) -> Point:
+        view = self.scene.views[node]
+        return (view.x + view.width / 2, view.y + 8)
+
+    def socket(self, node: str, side: str, name: str) -> Point:
+        return self.scene.socket_at(node, side, name)

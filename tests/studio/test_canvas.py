@@ -1,0 +1,413 @@
+"""Camera, node views, hit test, tools and layout: the canvas without a display (CASES 51)."""
+
+from __future__ import annotations
+
+import math
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from munet import Edge, Frame, Graph, Node
+from munet.inspect import wire_shapes
+from studio.camera import Camera, bounds
+from studio.document import Document, selected
+from studio.hit import Scene, along, bezier
+from studio.layout import align, arrange, distribute, snap
+from studio.nodeviews import DTYPE_COLORS, DTYPE_SHAPES, declaration_of, kind_of, node_view
+from studio.requests import MIDDLE, RIGHT, Edit, Enter, OpenMenu, OpenSearch, Pan, Refused
+from studio.subgraph_commands import Collapse
+from tests.studio.helpers import PROJECTS, Mouse, project
+
+NAMES = sorted(path.stem for path in PROJECTS.glob("*.json"))
+
+
+def chain(count: int, gap: float = 320.0) -> Graph:
+    nodes = {f"r{i}": Node(f"r{i}", "relu", {}, (gap * i, 0.0)) for i in range(count)}
+    edges = tuple(Edge(f"r{i}", "y", f"r{i + 1}", "x") for i in range(count - 1))
+    return Graph(nodes=nodes, edges=edges)
+
+
+# -- camera ----------------------------------------------------------------------------------------------------------------
+
+
+@given(st.floats(-900, 900), st.floats(-900, 900), st.floats(0, 1200), st.floats(0, 800), st.floats(-30, 30))
+def test_zooming_keeps_what_is_under_the_mouse(x: float, y: float, sx: float, sy: float, notches: float):
+    camera = Camera(x, y, 1.0, 1200, 800)
+    before = camera.to_canvas((sx, sy))
+    camera.zoom_at((sx, sy), notches)
+    assert camera.to_screen(before) == pytest.approx((sx, sy), abs=1e-6)
+    assert 0.05 <= camera.zoom <= 3.0
+
+
+def test_fitting_panning_and_showing():
+    camera = Camera(width=1000, height=600)
+    camera.fit((100.0, 100.0, 2100.0, 700.0))
+    left, top, right, bottom = camera.seen
+    assert left < 100
+    assert right > 2100
+    assert top < 100
+    assert bottom > 700
+    camera.fit(None)
+    assert camera.zoom == 1.0
+    camera.pan(30, -10)
+    version = camera.version
+    camera.show((camera.x + 100, camera.y + 100, camera.x + 200, camera.y + 200))
+    assert camera.version == version
+    camera.show((5000.0, 0.0, 5100.0, 50.0))
+    assert camera.seen[2] > 5100
+    assert bounds([]) is None
+
+
+# -- node views ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_project_has_views_whose_sockets_lie_on_their_nodes(name: str):
+    graph = project(name)
+    scene = Scene()
+    scene.update(graph, graph, wire_shapes(graph))
+    for view in scene.views.values():
+        assert view.known
+        assert view.height >= 26
+        for spot in (*view.inputs, *view.outputs):
+            assert 0 <= spot.y <= view.height
+            assert spot.x in (0.0, view.width)
+            assert spot.dtype in DTYPE_COLORS
+            assert spot.kind in DTYPE_SHAPES
+        for row in view.params:
+            assert row.y + 20 <= view.height
+    for edge in graph.edges:
+        assert scene.views[edge.source].socket("out", edge.source_socket) is not None
+        assert scene.views[edge.target].socket("in", edge.target_socket) is not None
+
+
+def test_kinds_of_dtypes():
+    kinds = {name: kind_of(name) for name in ("f32", "bf16", "i32", "u8", "bool", "T:float", "T:integer", "T:any", "", "T")}
+    assert kinds == {
+        "f32": "float", "bf16": "float", "i32": "integer", "u8": "integer", "bool": "bool", "T:float": "float",
+        "T:integer": "integer", "T:any": "any", "": "any", "T": "any",
+    }  # fmt: skip
+
+
+def test_unknown_operators_and_wide_letters_are_drawn():
+    graph = Graph(nodes={"卷积层的节点名字很长": Node("卷积层的节点名字很长", "relu"), "q": Node("q", "nonsense")}, edges=(Edge("q", "o", "q", "i"),))
+    views = {id_: node_view(graph, node) for id_, node in graph.nodes.items()}
+    assert views["卷积层的节点名字很长"].width > 168
+    assert not views["q"].known
+    assert [s.name for s in (*views["q"].inputs, *views["q"].outputs)] == ["i", "o"]
+
+
+def test_instances_look_like_what_they_hold():
+    document = Document(project("spiral_mlp"))
+    inner = frozenset(i for i, n in document.graph.nodes.items() if n.operator == "Linear")
+    inner |= frozenset(i for i, n in document.graph.nodes.items() if n.operator in ("relu", "tanh"))
+    document.do(Collapse(inner, "Net"))
+    declared = declaration_of(document.graph, document.graph.nodes["Net"])
+    assert declared is not None
+    assert [s.name for s in declared.inputs] == ["x"]
+    assert declared.inputs[0].dtype == "T:float"
+    assert [s.name for s in declared.outputs] == ["y"]
+
+
+# -- scene -----------------------------------------------------------------------------------------------------------------
+
+
+def test_what_the_mouse_touches():
+    graph = chain(2)
+    scene = Scene()
+    scene.update(graph, graph)
+    view = scene.views["r0"]
+    assert scene.hit((view.x + 80, view.y + 10)).node == "r0"
+    hit = scene.hit(scene.socket_at("r0", "out", "y"))
+    assert (hit.kind, hit.node, hit.side, hit.socket) == ("socket", "r0", "out", "y")
+    middle = along(scene.wires[graph.edges[0]].control)[10]
+    assert scene.hit(middle).edge == graph.edges[0]
+    assert scene.hit((middle[0], middle[1] + 60)).kind == "nothing"
+    assert scene.nodes_in((-10.0, -10.0, 50.0, 50.0)) == {"r0"}
+    assert scene.wires_cut([(middle[0], middle[1] - 50), (middle[0], middle[1] + 50)]) == {graph.edges[0]}
+    assert scene.wires_cut([(middle[0], middle[1] - 50), (middle[0] + 1, middle[1] - 40)]) == set()
+
+
+def test_frames_are_touched_at_title_border_and_corner():
+    graph = Graph(nodes={"a": Node("a", "relu", {}, (50.0, 80.0))}, frames=(Frame("f", (0.0, 0.0), (400.0, 300.0)),))
+    scene = Scene()
+    scene.update(graph, graph)
+    assert scene.hit((200.0, 10.0)).kind == "frame"
+    assert scene.hit((400.0, 300.0)).kind == "corner"
+    assert scene.hit((350.0, 200.0)).kind == "nothing"
+    assert scene.nodes_of_frame(0) == {"a"}
+    assert scene.frames_in((-1.0, -1.0, 401.0, 301.0)) == {0}
+
+
+def test_only_what_changed_is_made_anew():
+    document = Document(chain(50))
+    mouse = Mouse(document)
+    views = dict(mouse.scene.views)
+    mouse.drag(mouse.head("r7"), (2300.0, 400.0))
+    assert mouse.scene.changed_nodes <= {"r7"}
+    assert [id_ for id_, view in mouse.scene.views.items() if view is not views[id_]] == ["r7"]
+
+
+def test_a_thousand_nodes_are_hit_and_moved_fast():
+    nodes = {f"n{i}": Node(f"n{i}", "add", {}, (230.0 * (i % 40), 160.0 * (i // 40))) for i in range(1000)}
+    edges = tuple(Edge(f"n{i}", "z", f"n{i + 1}", "x") for i in range(999))
+    graph = Graph(nodes=nodes, edges=edges)
+    document = Document(graph)
+    mouse = Mouse(document)
+    started = time.process_time()
+    for i in range(500):
+        mouse.scene.hit((17.0 * i, 11.0 * i % 4000), 0.5)
+    assert (time.process_time() - started) / 500 < 0.005
+    started = time.process_time()
+    mouse.drag(mouse.head("n500"), (3000.0, 2000.0), steps=10)
+    assert (time.process_time() - started) / 10 < 0.05
+
+
+def test_wires_end_in_their_sockets():
+    for a, b in (((0.0, 0.0), (300.0, 50.0)), ((300.0, 0.0), (0.0, 50.0)), ((0.0, 0.0), (0.0, 0.0))):
+        points = along(bezier(a, b))
+        assert points[0] == pytest.approx(a)
+        assert points[-1] == pytest.approx(b)
+
+
+# -- tools -----------------------------------------------------------------------------------------------------------------
+
+
+def test_clicking_and_boxes_select():
+    mouse = Mouse(Document(chain(4)))
+    mouse.click(mouse.head("r1"))
+    assert mouse.document.selection == selected(["r1"])
+    mouse.click(mouse.head("r2"), held="Shift")
+    assert mouse.document.selection.nodes == {"r1", "r2"}
+    mouse.click(mouse.head("r1"), held="Ctrl")
+    assert mouse.document.selection.nodes == {"r2"}
+    mouse.drag((-50.0, -80.0), (500.0, 200.0))
+    assert mouse.document.selection.nodes == {"r0", "r1"}
+    mouse.drag((600.0, -80.0), (2000.0, 200.0), held="Shift")
+    assert mouse.document.selection.nodes == {"r0", "r1", "r2", "r3"}
+    mouse.click((0.0, 500.0))
+    assert not mouse.document.selection
+    assert mouse.document.undo_labels == ()
+
+
+def test_dragging_moves_the_selection_as_one_step():
+    mouse = Mouse(Document(chain(3)))
+    mouse.drag((-50.0, -80.0), (500.0, 200.0))
+    mouse.drag(mouse.head("r0"), (mouse.head("r0")[0] + 30, mouse.head("r0")[1] + 60), steps=7)
+    positions = [node.position for node in mouse.document.graph.nodes.values()]
+    assert [round(value, 6) for position in positions for value in position] == [30.0, 60.0, 350.0, 60.0, 640.0, 0.0]
+    assert len(mouse.document.undo_labels) == 1
+    mouse.tool.snap = 20.0
+    mouse.click((0.0, 700.0))
+    mouse.drag(mouse.head("r2"), (mouse.head("r2")[0] + 27, mouse.head("r2")[1] + 33))
+    assert mouse.document.graph.nodes["r2"].position == (660.0, 40.0)
+    assert len(mouse.document.undo_labels) == 2
+
+
+def test_escape_takes_a_drag_back():
+    mouse = Mouse(Document(chain(2)))
+    mouse.press(mouse.head("r0"))
+    mouse.move((300.0, 300.0))
+    mouse.do(mouse.tool.cancel())
+    assert mouse.document.graph.nodes["r0"].position == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_wires_are_drawn_from_either_end(backwards: bool):
+    graph = Graph(nodes={"a": Node("a", "relu"), "b": Node("b", "relu", {}, (400.0, 0.0))})
+    mouse = Mouse(Document(graph))
+    ends = [mouse.socket("a", "out", "y"), mouse.socket("b", "in", "x")]
+    mouse.drag(*(reversed(ends) if backwards else ends))
+    assert mouse.document.graph.edges == (Edge("a", "y", "b", "x"),)
+
+
+def test_wires_are_taken_off_and_put_elsewhere_and_undone():  # CASES 48
+    graph = chain(3)
+    mouse = Mouse(Document(graph))
+    mouse.drag(mouse.socket("r2", "in", "x"), (900.0, 600.0))  # pulled off
+    assert mouse.document.graph.edges == graph.edges[:1]
+    mouse.document.undo()
+    mouse.sync()
+    assert mouse.document.graph.edges == graph.edges
+    mouse.drag(mouse.socket("r1", "in", "x"), mouse.socket("r2", "in", "x"))
+    assert mouse.document.graph.edges == (Edge("r0", "y", "r2", "x"),)
+    assert len(mouse.document.undo_labels) == 1
+    mouse.document.undo()
+    mouse.sync()
+    assert mouse.document.graph.edges == graph.edges
+    near_source = along(mouse.scene.wires[graph.edges[1]].control)[4]
+    mouse.drag(near_source, mouse.socket("r0", "out", "y"))
+    assert Edge("r0", "y", "r2", "x") in mouse.document.graph.edges
+
+
+def test_all_wires_of_an_output_move_together():
+    nodes = {i: Node(i, "relu", {}, (0.0 if i in "ab" else 400.0, 150.0 * place)) for place, i in enumerate("abcd")}
+    graph = Graph(nodes=nodes, edges=(Edge("a", "y", "c", "x"), Edge("a", "y", "d", "x")))
+    mouse = Mouse(Document(graph))
+    mouse.drag(mouse.socket("a", "out", "y"), mouse.socket("b", "out", "y"), held="Ctrl")
+    assert mouse.document.graph.edges == (Edge("b", "y", "c", "x"), Edge("b", "y", "d", "x"))
+    assert len(mouse.document.undo_labels) == 1
+
+
+def test_a_wire_that_does_not_fit_is_refused_with_its_reason():
+    graph = Graph(nodes={"d": Node("d", "digits"), "l": Node("l", "Linear", {}, (400.0, 0.0)), "w": Node("w", "where", {}, (400.0, 300.0))})
+    mouse = Mouse(Document(graph))
+    mouse.drag(mouse.socket("d", "out", "label"), mouse.socket("l", "in", "x"))
+    refused = mouse.asked[-1]
+    assert isinstance(refused, Refused)
+    assert refused.refusal.reason == "d.label is u8; l.x takes floats."
+    assert mouse.document.graph.edges == ()
+    cycle = Mouse(Document(chain(3)))
+    cycle.drag(cycle.socket("r2", "out", "y"), cycle.socket("r0", "in", "x"))
+    assert isinstance(cycle.asked[-1], Refused)
+    assert cycle.asked[-1].refusal.code == "wire.cycle"
+
+
+def test_wires_dropped_on_nodes_and_on_nothing():
+    mouse = Mouse(Document(Graph(nodes={"a": Node("a", "relu"), "b": Node("b", "mse_loss", {}, (400.0, 0.0))})))
+    mouse.drag(mouse.socket("a", "out", "y"), mouse.head("b"))
+    mouse.drag(mouse.socket("a", "out", "y"), mouse.head("b"))
+    assert [edge.target_socket for edge in mouse.document.graph.edges] == ["prediction", "target"]
+    mouse.drag(mouse.socket("a", "out", "y"), (200.0, 500.0))
+    asked = mouse.asked[-1]
+    assert isinstance(asked, OpenSearch)
+    assert asked.socket is not None
+    assert (asked.at, asked.socket.socket) == ((200.0, 500.0), "y")
+
+
+def test_a_node_dropped_on_a_wire_goes_into_it():
+    graph = chain(2, gap=600.0)
+    nodes = {**graph.nodes, "t": Node("t", "tanh", {}, (200.0, 400.0))}
+    mouse = Mouse(Document(Graph(nodes=nodes, edges=graph.edges)))
+    middle = along(mouse.scene.wires[graph.edges[0]].control)[10]
+    head = mouse.head("t")
+    view = mouse.scene.views["t"]
+    offset = (middle[0] - view.x - view.width / 2, middle[1] - view.y - view.height / 2)
+    mouse.drag(head, (head[0] + offset[0], head[1] + offset[1]))
+    assert mouse.document.graph.edges == (Edge("r0", "y", "t", "x"), Edge("t", "y", "r1", "x"))
+    assert len(mouse.document.undo_labels) == 1
+    mouse.document.undo()
+    assert mouse.document.graph.nodes["t"].position == (200.0, 400.0)
+    assert mouse.document.graph.edges == graph.edges
+
+
+def test_cutting_panning_menus_and_double_clicks():
+    mouse = Mouse(Document(chain(3)))
+    middle = along(mouse.scene.wires[Edge("r0", "y", "r1", "x")].control)[10]
+    mouse.drag((middle[0], middle[1] - 60), (middle[0], middle[1] + 60), RIGHT)
+    assert mouse.document.graph.edges == (Edge("r1", "y", "r2", "x"),)
+    mouse.drag((0.0, 300.0), (40.0, 350.0), MIDDLE)
+    assert sum(p.dx for p in mouse.asked if isinstance(p, Pan)) == pytest.approx(40)
+    mouse.click(mouse.head("r1"), RIGHT)
+    assert isinstance(mouse.asked[-1], OpenMenu)
+    assert mouse.document.selection.nodes == {"r1"}
+    mouse.double_click(mouse.head("r1"))
+    assert isinstance(mouse.asked[-1], Edit)
+    mouse.double_click((0.0, 900.0))
+    assert isinstance(mouse.asked[-1], OpenSearch)
+    wire = along(mouse.scene.wires[Edge("r1", "y", "r2", "x")].control)[10]
+    mouse.double_click(wire)
+    assert "reroute" in mouse.document.graph.nodes
+    mouse.document.do(Collapse(frozenset(["r0"]), "G"))
+    mouse.sync()
+    mouse.double_click(mouse.head("G"))
+    assert mouse.document.state.inside == ("G",)
+    assert not any(isinstance(asked, Enter) for asked in mouse.asked)
+
+
+def test_frames_carry_their_nodes():
+    graph = Graph(nodes={"a": Node("a", "relu", {}, (50.0, 80.0))}, frames=(Frame("f", (0.0, 0.0), (400.0, 300.0)),))
+    mouse = Mouse(Document(graph))
+    mouse.drag((200.0, 10.0), (300.0, 60.0))
+    assert mouse.document.graph.nodes["a"].position == pytest.approx((150.0, 130.0))
+    assert mouse.document.graph.frames[0].position == pytest.approx((100.0, 50.0))
+    mouse.drag((500.0, 350.0), (620.0, 400.0))
+    assert mouse.document.graph.frames[0].size == pytest.approx((520.0, 350.0))
+    assert len(mouse.document.undo_labels) == 2
+
+
+# -- layout ----------------------------------------------------------------------------------------------------------------
+
+
+def overlaps(positions: dict[str, tuple[float, float]], sizes: dict[str, tuple[float, float]]) -> list[tuple[str, str]]:
+    rects = sorted((x, y, x + sizes[i][0], y + sizes[i][1], i) for i, (x, y) in positions.items())
+    found = []
+    for place, a in enumerate(rects):
+        for b in rects[place + 1 :]:
+            if b[0] >= a[2]:
+                break
+            if a[1] < b[3] and b[1] < a[3]:
+                found.append((a[4], b[4]))
+    return found
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(1, 25), st.lists(st.tuples(st.integers(0, 24), st.integers(0, 24)), max_size=50))
+def test_nothing_overlaps_whatever_is_drawn(count: int, pairs: list[tuple[int, int]]):
+    sizes = {f"n{i}": (150.0 + 7 * (i % 5), 60.0 + 13 * (i % 7)) for i in range(count)}
+    edges = [(f"n{a}", f"n{b}") for a, b in pairs if a < count and b < count]
+    positions = arrange(sizes, edges, (100.0, 50.0))
+    assert positions.keys() == sizes.keys()
+    assert overlaps(positions, sizes) == []
+    assert all(math.isfinite(x) and math.isfinite(y) for x, y in positions.values())
+
+
+def test_layout_ends_on_cycles():  # CASES 51
+    sizes = {i: (160.0, 80.0) for i in "abc"}
+    positions = arrange(sizes, [("a", "b"), ("b", "c"), ("c", "a"), ("a", "a")])
+    assert len({x for x, _ in positions.values()}) == 3
+
+
+def test_wires_lead_to_the_right_and_a_chain_is_straight():
+    sizes = {f"n{i}": (160.0, 80.0) for i in range(6)}
+    edges = [(f"n{i}", f"n{i + 1}") for i in range(5)]
+    positions = arrange(sizes, edges)
+    assert all(positions[a][0] + 160 < positions[b][0] for a, b in edges)
+    assert len({round(y, 6) for _, y in positions.values()}) == 1
+
+
+def test_skip_connections_do_not_run_through_nodes():
+    sizes = {f"n{i}": (160.0, 80.0) for i in range(7)}
+    edges = [(f"n{i}", f"n{i + 1}") for i in range(6)]
+    plain = arrange(sizes, edges)
+    skipping = arrange(sizes, [*edges, ("n0", "n6")])
+    # The lane of the long wire takes room: what it passes moves out of the line between its ends.
+    line = (skipping["n0"][1] + skipping["n6"][1]) / 2 + 40
+    between = [skipping[f"n{i}"][1] for i in range(2, 5)]
+    assert all(not y < line < y + 80 for y in between)
+    assert len({round(y) for _, y in plain.values()}) == 1
+
+
+def test_a_thousand_nodes_in_two_seconds():
+    sizes = {f"n{i}": (170.0, 90.0) for i in range(1000)}
+    edges = [(f"n{i}", f"n{i + step}") for i in range(1000) for step in (1, 7, 31) if i + step < 1000 and (i % step == 0)]
+    started = time.process_time()
+    positions = arrange(sizes, edges)
+    assert time.process_time() - started < 2
+    assert len(positions) == 1000
+
+
+def test_a_thousand_nodes_in_a_hundred_layers():
+    sizes = {f"n{i}": (170.0, 90.0) for i in range(1000)}
+    edges = [(f"n{i}", f"n{i + 10 + step}") for i in range(1000) for step in (0, 1, 23) if i + 10 + step < 1000]
+    started = time.process_time()
+    positions = arrange(sizes, edges)
+    assert time.process_time() - started < 2
+    assert overlaps(positions, sizes) == []
+
+
+def test_aligning_distributing_and_snapping():
+    rects = {"a": (0.0, 0.0, 100.0, 50.0), "b": (130.0, 20.0, 230.0, 90.0), "c": (400.0, 70.0, 520.0, 100.0)}
+    assert {x for x, _ in align(rects, "left").values()} == {0.0}
+    assert {p[0] + r[2] - r[0] for p, r in zip(align(rects, "right").values(), rects.values(), strict=True)} == {520.0}
+    assert {y for _, y in align(rects, "top").values()} == {0.0}
+    spread = distribute(rects, "x")
+    edges = [(spread[i][0], spread[i][0] + rects[i][2] - rects[i][0]) for i in rects]
+    gaps = {round(b[0] - a[1], 9) for a, b in pairwise(edges)}
+    assert len(gaps) == 1
+    assert edges[0][0] == 0.0
+    assert edges[-1][1] == 520.0
+    assert snap({"a": (13.0, 27.0)}, 20.0) == {"a": (20.0, 20.0)}

@@ -1,0 +1,270 @@
+"""Search, fitting sockets, advice, checks, keys, texts, and the exported script."""
+
+from __future__ import annotations
+
+import string
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from munet import Edge, Frame, Graph, Node, Problem, dump_project, parse_project, validate
+from munet.inspect import wire_shapes
+from studio import checks, commands, keys, texts
+from studio.advice import command_for, cures, refusal
+from studio.checks import Checker, Debounce, Findings, by_node, check, wires_of
+from studio.document import Document, State
+from studio.export_python import script
+from studio.nodeviews import declarations
+from studio.search import carried, entries, fits, rank_of, search, that_give, that_take
+from studio.subgraph_commands import Collapse, Promote
+from tests.studio.helpers import PROJECTS, project
+
+ALL = entries(Graph())
+NAMES = sorted(path.stem for path in PROJECTS.glob("*.json"))
+
+
+def first(query: str) -> str:
+    return search(query, ALL)[0].entry.name
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("relu", "relu"), ("lin", "Linear"), ("conv2", "Conv2d"), ("dense", "Linear"), ("mnist", "digits"), ("crossent", "cross_entropy"),
+        ("adm", "Adam"), ("rleu", "relu"), ("maxpool", "max_pool2d"), ("batch norm", "BatchNorm"), ("+", "add"),
+    ],
+)  # fmt: skip
+def test_nodes_are_found(query: str, expected: str):
+    assert first(query) == expected
+
+
+def test_search_edges():
+    assert search("zzzzqqq", ALL) == []
+    assert len(search("", ALL)) == len(ALL)
+    assert search("", ALL, recent=["Adam"])[0].entry.name == "Adam"
+    assert all(entry.category for entry in ALL)
+    assert "subgraph_input" not in {entry.name for entry in ALL}
+    inside = entries(Graph(subgraphs={"A": Graph(name="A"), "B": Graph(name="B")}), "A")
+    assert {"subgraph_input", "B"} <= {entry.name for entry in inside}
+    assert "A" not in {entry.name for entry in inside}
+
+
+def test_what_fits_a_socket():
+    label = declarations()["digits"].outputs[1]
+    names = {found.entry.name: found.socket for found in that_take(carried(label), ALL, Graph())}
+    assert names["cast"] == "x"
+    assert names["one_hot"]
+    assert names["cross_entropy"] == "target"
+    assert "Linear" not in names
+    assert "relu" not in names
+    rate = next(s for s in declarations()["Adam"].inputs if s.name == "rate")
+    assert {"cosine", "one_cycle"} <= {found.entry.name for found in that_give(rate, ALL, Graph())}
+    x = declarations()["Conv2d"].inputs[0]
+    givers = {found.entry.name for found in that_give(x, ALL, Graph())}
+    assert "relu" in givers
+    assert "argmax" not in givers
+    assert rank_of("n c h w") == (4, 4)
+    assert rank_of("*batch in") == (1, 99)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_wires_of_real_projects_are_never_refused(name: str):
+    graph = project(name)
+    wires = wire_shapes(graph)
+    for edge in graph.edges:
+        state = State(replace(graph, edges=tuple(other for other in graph.edges if other != edge)))
+        assert refusal(state, edge, wires) is None, edge
+
+
+def lonely(*nodes: Node, edges: tuple[Edge, ...] = ()) -> State:
+    return State(Graph(nodes={node.id: node for node in nodes}, edges=edges))
+
+
+@pytest.mark.parametrize(
+    ("state", "edge", "operator"),
+    [
+        (lonely(Node("d", "digits"), Node("r", "relu")), Edge("d", "image", "r", "x"), "Normalise"),
+        (lonely(Node("d", "digits"), Node("l", "Linear")), Edge("d", "label", "l", "x"), "cast"),
+        (lonely(Node("x", "xor"), Node("c", "Conv2d")), Edge("x", "x", "c", "x"), "reshape"),
+        (lonely(Node("x", "xor"), Node("a", "Adam")), Edge("x", "x", "a", "loss"), ""),
+    ],
+)
+def test_what_would_make_a_wire_fit(state: State, edge: Edge, operator: str):
+    wires = wire_shapes(state.graph)
+    found = cures(state, edge)
+    assert refusal(state, edge, wires) is not None or operator == ""
+    if not operator:
+        return
+    assert operator in {cure.node.operator for cure in found}
+    document = Document(state.graph)
+    for cure in found:
+        node, made = command_for(cure, edge, (0.0, 0.0))
+        document.do(commands.AddNode(node, made))
+        assert not [p for p in validate(document.graph) if p.node in (edge.target, node.id) and p.code != "missing-input"]
+        document.undo()
+
+
+def test_reasons_name_both_ends():
+    graph = lonely(Node("d", "digits"), Node("c", "Conv2d"), Node("x", "xor"))
+    assert refusal(graph, Edge("x", "x", "c", "x"), wire_shapes(graph.graph)) is not None
+    found = refusal(graph, Edge("x", "x", "c", "x"), wire_shapes(graph.graph))
+    assert found is not None
+    assert found.reason == "x.x has 2 axes; c.x has the axes n c h w."
+    own = refusal(graph, Edge("c", "y", "c", "x"), {})
+    assert own is not None
+    assert own.code == "wire.self"
+
+
+# -- checks ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_check_finds_problems_and_wires_by_node():
+    document = Document(project())
+    inner = frozenset(i for i, n in document.graph.nodes.items() if n.operator in ("Linear", "relu", "tanh"))
+    document.do(Collapse(inner, "Net"))
+    document.enter("Net")
+    linear = next(i for i, n in document.part.nodes.items() if n.operator == "Linear")
+    document.do(commands.SetParam((linear,), "out_features", 0))
+    found = check(document.graph, 7)
+    assert found.version == 7
+    assert set(by_node(found.problems, document.state)) == {linear}
+    document.leave()
+    assert set(by_node(found.problems, document.state)) == {"Net"}
+    document.undo()
+    found = check(document.graph)
+    assert found.problems == ()
+    assert ("Net", "y") in wires_of(found, State(document.graph))
+    assert (linear, "y") in wires_of(found, State(document.graph, ("Net",)))
+    assert by_node((Problem("x", "y"),), document.state) == {"": [Problem("x", "y")]}
+
+
+def test_debounce_waits_until_editing_stops():
+    debounce = Debounce(0.25)
+    assert not debounce.due(1, 10.0)
+    assert not debounce.due(2, 10.2)
+    assert not debounce.due(2, 10.4)
+    assert debounce.due(2, 10.5)
+    assert not debounce.due(2, 11.0)
+    assert not debounce.due(3, 11.0)
+    assert debounce.due(3, 11.3)
+
+
+def test_the_checker_skips_what_is_outdated_and_never_waits():
+    seen: list[int] = []
+
+    def slow(graph: Graph, version: int) -> Findings:
+        seen.append(version)
+        time.sleep(0.1)
+        return Findings(version)
+
+    checker = Checker(slow)
+    started = time.perf_counter()
+    for version in range(20):
+        checker.submit(version, Graph())
+    assert checker.poll() is None or time.perf_counter() - started < 0.1
+    while seen[-1:] != [19]:
+        time.sleep(0.01)
+    time.sleep(0.2)
+    newest = checker.poll()
+    assert newest is not None
+    assert newest.version == 19
+    assert len(seen) <= 3
+    checker.close()
+
+
+def test_a_check_survives_anything():
+    broken = Graph(nodes={"a": Node("a", "Linear", {"out_features": object()})}, edges=(Edge("q", "y", "a", "x"),))
+    assert check(broken).problems
+    assert check(Graph()).problems[0].code == "empty-graph"
+    assert checks.DELAY_S < 1
+
+
+# -- keys and texts --------------------------------------------------------------------------------------------------------
+
+
+def test_shortcuts_are_unambiguous_and_every_action_has_its_text():
+    used = [keys.normal(shortcut) for action in keys.ACTIONS for shortcut in action.shortcuts]
+    assert len(used) == len(set(used))
+    for action in keys.ACTIONS:
+        assert f"action.{action.name}" in texts.ENGLISH
+        assert f"group.{action.group}" in texts.ENGLISH
+    assert {key for key in texts.ENGLISH if key.startswith("action.")} == {f"action.{a.name}" for a in keys.ACTIONS}
+
+
+def test_keys_can_be_changed():
+    usual = keys.keymap()
+    assert keys.action_for("z", frozenset({"Ctrl"}), usual) == "undo"
+    assert keys.action_for("z", frozenset({"Ctrl", "Shift"}), usual) == "redo"
+    assert keys.action_for("Delete", frozenset(), usual, typing=True) == ""
+    assert keys.action_for("S", frozenset({"Ctrl"}), usual, typing=True) == "save"
+    assert keys.action_for("+", frozenset({"Ctrl"}), usual) == "zoom_in"
+    assert keys.action_for("nonsense", frozenset(), usual) == ""
+    changed = keys.keymap({"run": "Ctrl+Z", "nothing": "F3", "save": "bad key", "step": ""})
+    assert changed["Ctrl+Z"] == "run"
+    assert changed["Ctrl+S"] == "save"
+    assert "step" not in changed.values()
+    with pytest.raises(ValueError, match="no shortcut"):
+        keys.normal("Hyper+X")
+
+
+def test_texts_and_translations():
+    for key, words in texts.ENGLISH.items():
+        assert list(string.Formatter().parse(words)), key
+    assert texts.text("no such key") == "no such key"
+    try:
+        texts.use({"paste": "粘贴"})
+        assert commands.Paste("").label == "粘贴"
+        assert texts.text("cut") == "Cut"
+    finally:
+        texts.use({})
+    with pytest.raises(ValueError, match="nonsense"):
+        texts.use({"nonsense": ""})
+
+
+# -- export ----------------------------------------------------------------------------------------------------------------
+
+
+def built_by(code: str) -> Graph:
+    """What the script's project() gives, built in a process of its own."""
+    ask = "\nimport munet as m, sys; sys.stdout.write(m.dump_project(project()))"
+    text = code.replace('if __name__ == "__main__":\n    main()\n', "") + ask
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return parse_project(done.stdout)
+
+
+def test_the_script_builds_the_same_graph():
+    document = Document(project())
+    inner = frozenset(i for i, n in document.graph.nodes.items() if n.operator in ("Linear", "relu", "tanh"))
+    document.do(Collapse(inner, "2 class"))
+    document.enter("2 class")
+    linear = next(i for i, n in document.part.nodes.items() if n.operator == "Linear")
+    document.do(Promote(linear, "out_features", "width"))
+    document.leave()
+    document.do(commands.SetProject(note='It says """hello""" and \\n', name='卷积 "x"'))
+    document.do(commands.AddFrame(Frame("f", (0.5, 1.0), (3.0, 4.0), "red")))
+    adam = next(i for i, n in document.graph.nodes.items() if n.operator.startswith("Adam"))
+    document.do(commands.SetParam((adam,), "eps", float("inf")))
+    document.do(commands.SetField((adam,), "note", "it's"))
+    document.do(commands.SetField((adam,), "muted", True))
+    assert built_by(script(document.graph)) == document.graph
+
+
+def test_the_script_of_a_project_trains(tmp_path: Path):
+    graph = replace(project("xor"), run=replace(project("xor").run, steps=3, evaluate_every=0))
+    file = tmp_path / "script.py"
+    file.write_text(script(graph).replace("Session.open(graph)", 'Session.open(graph, "cpu")'), encoding="utf-8")
+    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "step 3" in done.stdout
+    assert dump_project(built_by(script(Graph()))) == dump_project(Graph())
+
+
+def test_fits_is_symmetric_with_itself():
+    for declared in declarations().values():
+        for socket in declared.outputs:
+            assert fits(carried(socket), replace(declared.inputs[0], pattern="*any", dtype="T:any")) if declared.inputs else True
