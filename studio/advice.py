@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import networkx as nx
 
-from munet import Edge, Graph, Node, Problem, validate
+from munet import Edge, Graph, Problem, validate
 from munet.inspect import SocketView, WireView, wire_shapes
-from studio import edits
+from studio.commands import Adapt, Adapter
 from studio.document import State
 from studio.nodeviews import declaration_of
 from studio.search import ALL, FLOATS, dtypes_of, fits, outputs_of, rank_of
@@ -33,12 +33,13 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Cure:
-    """A node to put into the wire; `into` and `out` are its sockets."""
+    """What to put into the wire, and how the button that does it is called."""
 
     label: str
-    node: Node
-    into: str
-    out: str
+    chain: tuple[Adapter, ...]
+
+    def command(self, edge: Edge, at: tuple[float, float], *, variadic: bool = False) -> Adapt:
+        return Adapt(edge, self.chain, at, variadic)
 
 
 def refusal(state: State, edge: Edge, wires: Mapping[tuple[str, str], WireView]) -> Refusal | None:
@@ -107,48 +108,50 @@ def cures(state: State, edge: Edge) -> list[Cure]:
     if socket is None:
         return []
     known = wire_shapes(state.graph).get((state.path_of(edge.source), edge.source_socket))
-    variadic = socket.variadic
     found: list[Cure] = []
-    for tried, cure in enumerate(_candidates(state, edge, socket, known)):
+    for tried, cure in enumerate(_candidates(socket, known)):
         if tried >= TRIED or len(found) >= 3:
             break
-        if _works(state, edge, cure, variadic):
+        if _works(state, cure.command(edge, (0.0, 0.0), variadic=socket.variadic)):
             found.append(cure)
     return found
 
 
-def command_for(cure: Cure, edge: Edge, at: tuple[float, float]) -> tuple[Node, tuple[Edge, ...]]:
-    """The node at a place and the two wires around it, for `commands.AddNode`."""
-    node = replace(cure.node, position=at)
-    return node, (
-        Edge(edge.source, edge.source_socket, node.id, cure.into),
-        Edge(node.id, cure.out, edge.target, edge.target_socket),
-    )
+def _candidates(socket: SocketView, known: WireView | None) -> Iterator[Cure]:
+    """Shorter chains first: the dtype alone, the axes alone, then both."""
+    types = list(_type_adapters(socket, known))
+    axes = list(_axis_adapters(socket, known))
+    yield from types
+    yield from axes
+    for first in types:
+        for second in axes:
+            yield Cure(f"{first.label}; {second.label}", (*first.chain, *second.chain))
 
 
-def _candidates(state: State, edge: Edge, socket: SocketView, known: WireView | None) -> Iterator[Cure]:
-    def cure(label: str, operator: str, into: str, out: str, **params: object) -> Cure:
-        return Cure(label, Node(edits.fresh_id(state.part.nodes, operator), operator, params), into, out)
-
+def _type_adapters(socket: SocketView, known: WireView | None) -> Iterator[Cure]:
     allowed = dtypes_of(socket.dtype)
-    shape = known.shape if known is not None else ()
-    if known is None or known.dtype not in allowed:
-        if known is not None and known.dtype == "u8" and allowed & FLOATS:
-            yield cure(text("cure.normalise"), "Normalise", "x", "y")
-        for dtype in ("f32", "i32", "u8", "bool"):
-            if dtype in allowed:
-                yield cure(text("cure.cast", dtype=dtype), "cast", "x", "y", dtype=dtype)
-    low, high = rank_of(socket.pattern)
-    if known is None or low <= len(shape) <= high:
-        yield from (cure(text("cure.reshape", shape=list(s)), "reshape", "x", "y", shape=s) for s in _reshapes(shape, low, high))
+    if known is not None and known.dtype in allowed:
         return
-    if len(shape) > high and high == 0:
-        yield cure(text("cure.mean"), "mean", "x", "y")
-    elif len(shape) > high == 2:
-        yield cure(text("cure.flatten"), "flatten", "x", "y")
-    elif len(shape) < low:
-        yield cure(text("cure.unsqueeze"), "unsqueeze", "x", "y", axis=1)
-    yield from (cure(text("cure.reshape", shape=list(s)), "reshape", "x", "y", shape=s) for s in _reshapes(shape, low, high))
+    if known is not None and known.dtype == "u8" and len(known.shape) > 1 and allowed & FLOATS:
+        yield Cure(text("cure.normalise"), (Adapter("Normalise"),))
+    for dtype in ("f32", "i32", "u8", "bool"):
+        if dtype in allowed:
+            yield Cure(text("cure.cast", dtype=dtype), (Adapter("cast", {"dtype": dtype}),))
+
+
+def _axis_adapters(socket: SocketView, known: WireView | None) -> Iterator[Cure]:
+    if known is None:
+        return
+    low, high = rank_of(socket.pattern)
+    rank = len(known.shape)
+    if rank > high == 0:
+        yield Cure(text("cure.mean"), (Adapter("mean"),))
+    elif rank > high == 2:
+        yield Cure(text("cure.flatten"), (Adapter("flatten"),))
+    elif rank + 1 == low:
+        yield Cure(text("cure.unsqueeze"), (Adapter("unsqueeze", {"axes": (1,)}),))
+    for shape in _reshapes(known.shape, low, high):
+        yield Cure(text("cure.reshape", shape=list(shape)), (Adapter("reshape", {"shape": shape}),))
 
 
 def _reshapes(shape: tuple[int, ...], low: int, high: int) -> Iterator[tuple[int, ...]]:
@@ -156,7 +159,9 @@ def _reshapes(shape: tuple[int, ...], low: int, high: int) -> Iterator[tuple[int
     if not shape:
         return
     rest = math.prod(shape[1:])
-    if low <= 2 <= high and len(shape) != 2:
+    if low == 2 and len(shape) == 1:
+        yield (-1, 1)
+    elif low <= 2 <= high and len(shape) != 2:
         yield (-1, rest)
     if low <= 1 <= high and len(shape) != 1:
         yield (-1,)
@@ -169,17 +174,16 @@ def _reshapes(shape: tuple[int, ...], low: int, high: int) -> Iterator[tuple[int
         yield (-1, 1, rest)
 
 
-def _works(state: State, edge: Edge, cure: Cure, variadic: bool) -> bool:
-    """Whether the target has no problem with its shapes once the adapter stands between."""
-    node, (before, after) = command_for(cure, edge, (0.0, 0.0))
-    part = edits.connect(edits.add(state.part, [node], [before]), after, variadic=variadic)
+def _works(state: State, command: Adapt) -> bool:
+    """Whether neither the target nor what is added has a problem with its shapes once the wire is drawn so."""
+    edge, tried = command.edge, command.apply(state)
+    part = tried.part
     # Only what leads to the target is looked at: the rest of the drawing takes time and says nothing.
     drawing = nx.DiGraph([(e.source, e.target) for e in part.edges])
     needed = nx.ancestors(drawing, edge.target) | {edge.target}
     kept = {id_: n for id_, n in part.nodes.items() if id_ in needed}
-    part = replace(part, nodes=kept, edges=tuple(e for e in part.edges if e.source in kept and e.target in kept))
-    tried = state.with_part(part)
-    places = {state.path_of(edge.target), state.path_of(node.id)}
+    places = {state.path_of(id_) for id_ in (edge.target, *tried.selection.nodes)}
+    tried = tried.with_part(replace(part, nodes=kept, edges=tuple(e for e in part.edges if e.target in kept and e.source in kept)))
     return not any(_matters(problem, places) for problem in validate(tried.graph))
 
 

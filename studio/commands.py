@@ -296,6 +296,44 @@ class InsertOnWire:
         return state.with_part(edits.insert_on_wire(part, id_, self.edge, self.into, self.out), selected([id_]))
 
 
+@dataclass(frozen=True)
+class Adapter:
+    """A node to put into a wire; `into` and `out` are its sockets."""
+
+    operator: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    into: str = "x"
+    out: str = "y"
+
+
+@dataclass(frozen=True)
+class Adapt:
+    """A wire that does not fit, drawn through nodes that make it fit; they lie to the left of `at`."""
+
+    edge: Edge
+    chain: tuple[Adapter, ...]
+    at: Point = (0.0, 0.0)
+    variadic: bool = False
+    merge: str = ""
+
+    @property
+    def label(self) -> str:
+        return text("adapt", name=", ".join(adapter.operator for adapter in self.chain))
+
+    def apply(self, state: State) -> State:
+        part, added = state.part, list[str]()
+        source, socket = self.edge.source, self.edge.source_socket
+        for place, adapter in enumerate(self.chain):
+            id_ = edits.fresh_id(part.nodes, adapter.operator)
+            at = (self.at[0] - 200.0 * (len(self.chain) - place), self.at[1])
+            part = edits.add(part, [Node(id_, adapter.operator, adapter.params, at)])
+            part = edits.connect(part, Edge(source, socket, id_, adapter.into))
+            source, socket = id_, adapter.out
+            added.append(id_)
+        last = Edge(source, socket, self.edge.target, self.edge.target_socket)
+        return state.with_part(edits.connect(part, last, variadic=self.variadic), selected(added))
+
+
 def add_reroute(edge: Edge, at: Point) -> InsertOnWire:
     """A bend in a wire."""
     return InsertOnWire(Node(edits.REROUTE, edits.REROUTE, {}, at), edge, "x", "y")

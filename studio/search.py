@@ -63,8 +63,8 @@ OTHER_NAMES = {
     "SGD": "optimizer momentum",
     "concat": "join cat",
     "digits": "mnist dataset data",
-    "fashion_mnist": "dataset data",
-    "max_pool2d": "pooling downsample",
+    "fashion_mnist": "dataset data clothes",
+    "max_pool2d": "pooling downsample maxpool",
     "BatchNorm": "batch normalization",
     "LayerNorm": "normalization",
     "cast": "convert type dtype",
@@ -128,6 +128,8 @@ def _score(word: str, entry: Entry) -> float:
     flat = name.replace("_", "")
     if word in (name, flat):
         return 100.0
+    if word in entry.words.split():
+        return 62.0
     if name.startswith(word) or flat.startswith(word):
         return 60.0 - 0.2 * len(name)
     if any(part.startswith(word) for part in name.split("_")):
@@ -248,4 +250,7 @@ def _declared(entry: Entry, graph: Graph) -> DeclarationView | None:
 
 
 def _first_input(source: Carried, declared: DeclarationView | None) -> str:
-    return next((socket.name for socket in declared.inputs if fits(source, socket)), "") if declared else ""
+    """Only a loss, which is a float, is handed to an optimiser."""
+    if declared is None or (declared.kind == "optimiser" and not source.dtypes & FLOATS):
+        return ""
+    return next((socket.name for socket in declared.inputs if fits(source, socket)), "")

@@ -247,10 +247,9 @@ class Session:
         """Train so many steps with each pass timed alone, and give the medians. `trace`: a file for Chrome or Perfetto."""
         self._ensure_open()
         measured = [self._training.profile() for _ in range(max(1, steps))]
-        totals = self.totals
-        step_us = 1000 * totals.gpu_ms / totals.timed_steps if totals.timed_steps else None
         optimisers = [name for name, node in self.nodes.items() if isinstance(REGISTRY.get(node.operator), Optimiser)]
-        self._timings = timings_of(self.program, measured, self.executor.info.name, optimisers, step_us)
+        device = self.executor.info.name
+        self._timings = timings_of(self.program, measured, device, optimisers, self._training.step_us)
         if trace is not None:
             self._timings.write_trace(trace)
         return self._timings

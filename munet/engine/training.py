@@ -63,6 +63,7 @@ class Training:
         kept = {k: v for k, v in self.live.items() if k in lowered.live and drawn.get(k) == lowered.live[k]}
         self.lowered, self.program = lowered, program
         self.live = dict(lowered.live) | kept
+        self._timed_before = (self.totals.gpu_ms, self.totals.timed_steps)  # with the program before
         self._pace = Pace(program, self.executor.info, ring_capacity(program))
         self._start_orders()
 
@@ -119,6 +120,13 @@ class Training:
         while self._flights:
             self._wait_for_first()
             self._waiting.append(self._take(self._flights.popleft()))
+
+    @property
+    def step_us(self) -> float | None:
+        """GPU time of a step of this program as it runs, the mean so far; None before any was timed."""
+        ms, steps = self._timed_before
+        timed = self.totals.timed_steps - steps
+        return 1000 * (self.totals.gpu_ms - ms) / timed if timed else None
 
     def profile(self) -> list[PassTime]:
         """One more step of training, each pass timed alone; its metrics are not told."""

@@ -12,7 +12,7 @@ from munet.engine.builder import Builder
 from munet.engine.compile import compile_program
 from munet.engine.device import REFERENCE
 from munet.engine.dtypes import F32, I32, DType
-from munet.engine.ir.module import Source, Value
+from munet.engine.ir.module import Initial, Source, Value
 from munet.engine.operator import REGISTRY
 from munet.engine.program import Program
 from munet.nodes.activations import relu, sigmoid, tanh
@@ -125,3 +125,15 @@ def test_cross_entropy_and_its_gradient_are_one_pass_over_rows(ready: bool) -> N
     ]
     # The mean over the batch is one more, smaller pass.
     assert len(rows) == 1
+
+
+def test_states_that_read_each_other_do_not_wait_in_a_circle() -> None:
+    """Each new value reads the other's old one in a kernel of its own: only one of them can be written in place."""
+
+    def build(b: Builder) -> Outputs:
+        x, y = (b.parameter(name, (4, 4), Initial("ones")) for name in "xy")
+        b.set_result(x, tanh(transpose(x) + y))
+        b.set_result(y, tanh(transpose(y) + x))
+        return {"sum": sum_(x)}
+
+    assert kinds(compiled(build))

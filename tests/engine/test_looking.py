@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from itertools import pairwise
 from pathlib import Path
 
@@ -231,6 +232,28 @@ def test_the_ring_forgets_the_oldest():
     page = ring.since(3)
     assert [event.step for event in page.events] == list(range(12, 20)) and (page.next, page.missed) == (20, 9)
     assert ring.since(19).events == (Paused(19),) and ring.since(20) == ring.since(99).__class__((), 20)
+
+
+def test_another_thread_reads_every_event_once():
+    ring, seen, done = EventRing(1 << 16), list[int](), threading.Event()
+
+    def read() -> None:
+        serial = 0
+        while True:
+            last = done.is_set()
+            page = ring.since(serial)
+            seen.extend(event.step for event in page.events if isinstance(event, Paused))
+            serial = page.next
+            if last:
+                return
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for step in range(50_000):
+        ring.add(Paused(step))
+    done.set()
+    reader.join()
+    assert seen == list(range(50_000))
 
 
 @on_devices

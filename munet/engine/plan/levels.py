@@ -54,7 +54,9 @@ def _predecessors(module: Module, in_place: Mapping[Value, Value]) -> dict[Op, l
 
 
 def _topological(ops: tuple[Op, ...], before: Mapping[Op, list[Op]]) -> list[Op]:
+    """Raises ValueError on a circle: a fault of fusion or of in-place writing."""
     done: dict[Op, None] = {}
+    open_ops: set[Op] = set()
     for root in ops:
         stack: list[tuple[Op, bool]] = [(root, False)]
         while stack:
@@ -63,7 +65,11 @@ def _topological(ops: tuple[Op, ...], before: Mapping[Op, list[Op]]) -> list[Op]
                 continue
             if ready:
                 done[op] = None
+                open_ops.discard(op)
+            elif op in open_ops:
+                raise ValueError(f"{op} waits for itself")
             else:
+                open_ops.add(op)
                 stack.append((op, True))
                 stack += [(p, False) for p in before[op] if p not in done]
     return list(done)
@@ -78,7 +84,8 @@ def _settle_states(module: Module) -> tuple[Module, dict[Value, Value]]:
     producer = {v: op for op in module.ops for v in op.outputs}
     readers = users(module.ops)
     in_place: dict[Value, Value] = {}
-    behind: dict[Op, set[Op]] = {}
+    waiting: dict[Op, list[Op]] = {}  # writers that wait for an op because it reads the state they overwrite
+    behind: tuple[Op | None, set[Op]] = (None, set())
     copies: dict[str, Op] = {}
     outputs = set(module.outputs.values())
     for source in module.states:
@@ -92,11 +99,13 @@ def _settle_states(module: Module) -> tuple[Module, dict[Value, Value]]:
             and (is_update(writer) or is_watch(writer) or reads_in_place(writer, source.value, result))
         )
         if fine and writer is not None and not (result in outputs and not is_update(writer)):
-            if writer not in behind:  # a packed op writes many states
-                behind[writer] = _reachable(writer, readers)
-            blocked = behind[writer]
-            if not any(reader in blocked for reader in readers.get(source.value, []) if reader is not writer):
+            if writer is not behind[0]:  # a packed op writes many states, one after the other
+                behind = (writer, _reachable(writer, readers, waiting))
+            others = [reader for reader in readers.get(source.value, []) if reader is not writer]
+            if not any(reader in behind[1] for reader in others):
                 in_place[result] = source.value
+                for reader in others:
+                    waiting.setdefault(reader, []).append(writer)
                 continue
         copies[source.name] = _copy(result, source.value)
     if copies:
@@ -137,16 +146,16 @@ def _copy(value: Value, like: Value) -> Op:
     )
 
 
-def _reachable(start: Op, readers: Mapping[Value, list[Op]]) -> set[Op]:
-    """Ops that depend on `start`, without it."""
+def _reachable(start: Op, readers: Mapping[Value, list[Op]], waiting: Mapping[Op, list[Op]]) -> set[Op]:
+    """Ops that come after `start`, because they read what it leads to or overwrite what that reads; without it."""
     found: set[Op] = set()
     pending = [start]
     while pending:
-        for value in pending.pop().outputs:
-            for reader in readers.get(value, []):
-                if reader not in found:
-                    found.add(reader)
-                    pending.append(reader)
+        op = pending.pop()
+        for later in (*(r for value in op.outputs for r in readers.get(value, [])), *waiting.get(op, [])):
+            if later not in found:
+                found.add(later)
+                pending.append(later)
     return found - {start}
 
 

@@ -96,10 +96,10 @@ def _runs(ops: Sequence[Op], states: Mapping[Value, Source], order: Mapping[str,
     """Stretches of ops whose states follow each other without a gap in every group, and whose gradients are free to be placed."""
     runs: list[list[Op]] = []
     already: set[Value] = set()  # what the last run reads
+    made: set[Value] = set()  # and what it writes
     for op in ops:
-        follows = bool(runs) and all(
-            order[states[b].name] == order[states[a].name] + 1 for a, b in zip(runs[-1][-1].outputs, op.outputs, strict=True)
-        )
+        follows = bool(runs) and _follow(runs[-1][-1].regions[0], op.regions[0], states, order)
+        follows = follows and not any(v in made for v in op.inputs) and not any(v in already for v in op.outputs)
         placed = [v for v in op.inputs if v.shape == op.outputs[0].shape and v not in states]
         free = not any(v in taken for v in placed)
         if follows and free and not any(v in already for v in placed):
@@ -107,8 +107,18 @@ def _runs(ops: Sequence[Op], states: Mapping[Value, Source], order: Mapping[str,
         else:
             runs.append([op])
             already.clear()
+            made.clear()
         already.update(op.inputs)
+        made.update(op.outputs)
     return runs
+
+
+def _follow(first: Region, second: Region, states: Mapping[Value, Source], order: Mapping[str, int]) -> bool:
+    """Whether all states that the second body reads and writes lie right behind those of the first."""
+    pairs = [*zip(first.outputs, second.outputs, strict=True), *zip(first.inputs, second.inputs, strict=True)]
+    return all(
+        order[states[b].name] == order[states[a].name] + 1 for a, b in pairs if a is not b and a.rank and a in states and b in states
+    )
 
 
 def _pack(run: Sequence[Op]) -> Op:
