@@ -86,6 +86,10 @@ def test_a_second_process_compiles_nothing():
         "    print(executor.counters.shader_compiles, executor.counters.pipelines)\n"
     )
     assert [in_new_process(script) for _ in range(2)] == ["1 1", "0 1"]
+    maps = Path("/proc/self/maps")
+    if maps.exists():
+        script += f"print('glslang' in open('{maps}').read())\n"
+        assert in_new_process(script) == "0 1\nFalse", "a cache hit has loaded the compiler"
 
 
 SHARING = """

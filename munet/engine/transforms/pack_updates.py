@@ -116,9 +116,8 @@ def _runs(ops: Sequence[Op], states: Mapping[Value, Source], order: Mapping[str,
 def _follow(first: Region, second: Region, states: Mapping[Value, Source], order: Mapping[str, int]) -> bool:
     """Whether all states that the second body reads and writes lie right behind those of the first."""
     pairs = [*zip(first.outputs, second.outputs, strict=True), *zip(first.inputs, second.inputs, strict=True)]
-    return all(
-        order[states[b].name] == order[states[a].name] + 1 for a, b in pairs if a is not b and a.rank and a in states and b in states
-    )
+    placed = [(states[a], states[b]) for a, b in pairs if a is not b and a.rank and a in states and b in states]
+    return all(order[b.name] == order[a.name] + 1 for a, b in placed)
 
 
 def _pack(run: Sequence[Op]) -> Op:
