@@ -149,7 +149,7 @@ def _axis_adapters(socket: SocketView, known: WireView | None) -> Iterator[Cure]
     elif rank > high == 2:
         yield Cure(text("cure.flatten"), (Adapter("flatten"),))
     elif rank + 1 == low:
-        yield Cure(text("cure.unsqueeze"), (Adapter("unsqueeze", {"axes": (1,)}),))
+        yield Cure(text("cure.unsqueeze"), (Adapter("unsqueeze", {"axis": 1}),))
     for shape in _reshapes(known.shape, low, high):
         yield Cure(text("cure.reshape", shape=list(shape)), (Adapter("reshape", {"shape": shape}),))
 

@@ -15,6 +15,7 @@ from munet.nodes import (  # noqa: F401  # imported for what they declare
     metrics,
     normalisation,
     optimisers,
+    plateau,
     plumbing,
     pooling,
     random,

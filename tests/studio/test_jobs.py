@@ -45,7 +45,7 @@ from studio.messages import (
 )
 from tests.studio.helpers import project
 
-WAIT_S = 60.0
+WAIT_S = 20.0
 
 
 class Desk:
