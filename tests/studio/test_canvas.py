@@ -356,7 +356,7 @@ def test_nothing_overlaps_whatever_is_drawn(count: int, pairs: list[tuple[int, i
 
 
 def test_layout_ends_on_cycles():  # CASES 51
-    sizes = {i: (160.0, 80.0) for i in "abc"}
+    sizes = dict.fromkeys("abc", (160.0, 80.0))
     positions = arrange(sizes, [("a", "b"), ("b", "c"), ("c", "a"), ("a", "a")])
     assert len({x for x, _ in positions.values()}) == 3
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -45,7 +46,7 @@ from studio.messages import (
 )
 from tests.studio.helpers import project
 
-WAIT_S = 20.0
+WAIT_S = 8.0
 
 
 class Desk:
@@ -54,6 +55,7 @@ class Desk:
     def __init__(self, jobs: Jobs):
         self.jobs = jobs
         self.seen: list[Message] = []
+        self.waiting: deque[Message] = deque()
 
     def until(self, wanted: Callable[[Message], bool]) -> Message:
         """The first message from now on that is wanted."""
@@ -66,9 +68,10 @@ class Desk:
         raise AssertionError(f"it did not come; the last were {self.seen[-5:]}")
 
     def take(self) -> Iterator[Message]:
-        for message in self.jobs.poll():
-            self.seen.append(message)
-            yield message
+        self.waiting += self.jobs.poll()
+        while self.waiting:
+            self.seen.append(self.waiting.popleft())
+            yield self.seen[-1]
 
     def phase(self, name: str) -> None:
         self.until(lambda message: isinstance(message, Phase) and message.name == name)
