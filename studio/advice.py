@@ -183,7 +183,8 @@ def _works(state: State, command: Adapt) -> bool:
     needed = nx.ancestors(drawing, edge.target) | {edge.target}
     kept = {id_: n for id_, n in part.nodes.items() if id_ in needed}
     places = {state.path_of(id_) for id_ in (edge.target, *tried.selection.nodes)}
-    tried = tried.with_part(replace(part, nodes=kept, edges=tuple(e for e in part.edges if e.target in kept and e.source in kept)))
+    edges = tuple(e for e in part.edges if e.target in kept and e.source in kept)
+    tried = tried.with_part(replace(part, nodes=kept, edges=edges))
     return not any(_matters(problem, places) for problem in validate(tried.graph))
 
 

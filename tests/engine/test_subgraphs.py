@@ -205,6 +205,25 @@ def test_an_optional_input_needs_no_wire():
     assert "adam/adam.lr" in lower(graph).live
 
 
+def test_a_live_value_is_set_inside_and_through_the_instance():
+    part = drawing(
+        {"l": (IN, {"socket": "loss"}), "adam": "Adam", "p": (PARAM, {"name": "rate", "node": "adam", "param": "lr"})},
+        "l.y -> adam.loss",
+    )
+    graph = by_hand()
+    nodes = {**graph.nodes, "adam": Node("adam", "subgraph", {"graph": "Train", "rate": 0.5})}
+    graph = replace(graph, nodes=nodes, subgraphs={"Train": replace(part, name="Train")})
+    with Session.open(graph, "cpu") as session:
+        assert session.live["adam/adam.lr"] == 0.5
+        session.set("adam/adam", "lr", 0.25)
+        assert session.live["adam/adam.lr"] == 0.25
+        session.set("adam", "rate", 0.125)
+        assert session.live["adam/adam.lr"] == 0.125
+        for _ in session.train(2):
+            pass
+        assert session.loss is not None
+
+
 def test_borders_are_checked():
     stray = drawing({"i": IN, "o": OUT})
     assert [(p.code, p.node) for p in validate(stray)] == [("not-in-subgraph", "i"), ("not-in-subgraph", "o")]

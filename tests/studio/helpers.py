@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
-from munet import Graph, load_project
+from munet import Edge, Graph, Node, load_project
 from munet.inspect import wire_shapes
 from studio.camera import Camera
 from studio.document import Document
@@ -20,6 +21,16 @@ PROJECTS = Path(__file__).resolve().parents[2] / "projects"
 
 def project(name: str = "spiral_mlp") -> Graph:
     return load_project(PROJECTS / f"{name}.json")
+
+
+def opened(name: str = "spiral_mlp") -> Document:
+    return Document(project(name))
+
+
+def chain(*operators: str) -> Graph:
+    """Nodes "a", "b", ... wired one behind the other."""
+    nodes = {chr(97 + i): Node(chr(97 + i), operator, {}, (200.0 * i, 0.0)) for i, operator in enumerate(operators)}
+    return Graph(nodes=nodes, edges=tuple(Edge(s, "y", t, "x") for s, t in pairwise(nodes)))
 
 
 class Mouse:

@@ -168,6 +168,7 @@ def test_missing_broken_and_unfit_preferences(tmp_path: Path):
     path.write_text("{ broken", encoding="utf-8")
     assert preferences.load(path) == Preferences()
     assert (tmp_path / "studio.json.broken").exists()
-    path.write_text(json.dumps({"ui_scale": 99, "device": 3, "snap": "yes", "grid": 10, "recent": ["a", 1], "new": 1}), encoding="utf-8")
+    strange = {"ui_scale": 99, "device": 3, "snap": "yes", "grid": 10, "recent": ["a", 1], "new": 1}
+    path.write_text(json.dumps(strange), encoding="utf-8")
     found = preferences.load(path)
     assert found == replace(Preferences(), ui_scale=3.0, grid=10.0, recent=("a",))

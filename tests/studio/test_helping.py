@@ -33,7 +33,8 @@ def first(query: str) -> str:
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ("relu", "relu"), ("lin", "Linear"), ("conv2", "Conv2d"), ("dense", "Linear"), ("mnist", "digits"), ("crossent", "cross_entropy"),
+        ("relu", "relu"), ("lin", "Linear"), ("conv2", "Conv2d"), ("dense", "Linear"), ("mnist", "digits"),
+        ("crossent", "cross_entropy"),
         ("adm", "Adam"), ("rleu", "relu"), ("maxpool", "max_pool2d"), ("batch norm", "BatchNorm"), ("+", "add"),
     ],
 )  # fmt: skip

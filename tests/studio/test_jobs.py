@@ -170,8 +170,9 @@ def test_the_drawing_is_replaced_while_it_runs_and_weights_stay(desk: Desk):
     desk.open(document.graph)
     desk.jobs.submit(Run())
     desk.until(lambda message: isinstance(message, Metrics) and message.step > 5)
-    last = [id_ for id_, node in document.graph.nodes.items() if node.operator in ("tanh", "relu", "sigmoid")][0]
-    changed = replace(document.graph, nodes={**document.graph.nodes, last: replace(document.graph.nodes[last], operator="softsign")})
+    nodes = document.graph.nodes
+    act = next(id_ for id_, node in nodes.items() if node.operator in ("tanh", "relu", "sigmoid"))
+    changed = replace(document.graph, nodes={**nodes, act: replace(nodes[act], operator="softsign")})
     desk.jobs.submit(Replace(changed, 2))
     opened = desk.until(lambda message: isinstance(message, Opened))
     assert isinstance(opened, Opened)
