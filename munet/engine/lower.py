@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
 from munet.engine import hostscalar
@@ -242,9 +243,14 @@ class Lowering:
         self.live |= {f"{node.id}.{name}": float(params[name]) for name, param in declared.params.items() if param.live}
         reached = values_behind(b, loss)
         trained = (s for s in b.sources.values() if s.role == "state" and s.group == "parameter")
-        parameters = {s.name: s for s in trained if s.name not in self.frozen}
+        chosen = self._chosen_by(node)
+        parameters = {s.name: s for s in trained if s.name not in self.frozen and chosen(s.name)}
         wrt = [source.value for source in parameters.values()]
         but_frozen = " but frozen ones" if self.frozen else ""
+        if params["parameters"] and not parameters:
+            known = ", ".join(f'"{s.name}"' for s in b.sources.values() if s.group == "parameter")
+            found = f"no parameter is called {params['parameters']!r}"
+            raise GraphError(Problem("no-such-parameter", found, rule=f"the parameters are {known or 'none'}", socket="parameters"))
         if not depends(b, loss, wrt):
             raise GraphError(
                 Problem(
@@ -283,6 +289,19 @@ class Lowering:
                 b.set_result(source.value, updated)
                 if numbers.used("ema"):
                     average(b, source.value, updated, numbers.ema, every, due)
+
+    def _chosen_by(self, node: Node) -> Callable[[str], bool]:
+        """Which parameters an optimiser node updates: those it names, or else those that no other optimiser names."""
+        named = {
+            other.id: str(other.params.get("parameters", "")).split()
+            for other in self.flat.graph.nodes.values()
+            if isinstance(REGISTRY.get(other.operator), Optimiser) and not other.muted
+        }
+        own = named[node.id]
+        others = [pattern for patterns in named.values() for pattern in patterns]
+        if own:
+            return lambda name: any(fnmatchcase(name, pattern) for pattern in own)
+        return lambda name: not any(fnmatchcase(name, pattern) for pattern in others)
 
 
 class Slots:

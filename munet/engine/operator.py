@@ -466,6 +466,9 @@ def source(
 SHARED_PARAMS = {  # of all optimisers; see engine/optimising.py. What is 0 at first is off and costs nothing
     "clip_norm": Live(0.0, min=0.0, doc="the gradients' norm, all together, is held below; 0 = off"),
     "clip_value": Live(0.0, min=0.0, doc="each element of a gradient is held within; 0 = off"),
+    "parameters": Param(
+        "", doc='names such as "conv*/weight *bias", * and ? stand for any; none: all that no other optimiser names'
+    ),
     "ema": Live(0.0, min=0.0, max=0.999999, doc="decay of an average of the parameters, e.g. 0.999; 0 = off"),
 }
 

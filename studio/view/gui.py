@@ -1,0 +1,45 @@
+"""Dear PyGui, wrapped once: the module as `dpg`, and whether a window can be opened at all.
+
+Its calls take and give loosely typed values, so it is `Any` here; nothing outside `studio.view` imports this.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+dpg: Any = importlib.import_module("dearpygui.dearpygui")
+
+Tag = int | str
+Callback = Callable[..., Any]
+
+
+def why_no_window() -> str:
+    """"" if a window can be opened, else why not. Without a display GLFW would abort the process."""
+    if sys.platform.startswith("linux") and not os.environ.get("DISPLAY"):
+        return "there is no display (DISPLAY is not set); the studio needs X11, or Xwayland under Wayland"
+    return ""
+
+
+def is_typing(inputs: Iterable[Tag]) -> bool:
+    """Whether one of these inputs is being edited: shortcuts of letters must not run then."""
+    return any(dpg.does_item_exist(item) and dpg.is_item_active(item) for item in inputs)
+
+
+def modifiers() -> frozenset[str]:
+    """Modifier keys held now, by the names that the keyboard map uses."""
+    down = dpg.is_key_down
+    pairs = (
+        ("Ctrl", dpg.mvKey_LControl, dpg.mvKey_RControl),
+        ("Shift", dpg.mvKey_LShift, dpg.mvKey_RShift),
+        ("Alt", dpg.mvKey_LAlt, dpg.mvKey_RAlt),
+    )
+    return frozenset(name for name, left, right in pairs if down(left) or down(right))
+
+
+def clear(container: Tag) -> None:
+    """Delete what a container holds."""
+    dpg.delete_item(container, children_only=True)
