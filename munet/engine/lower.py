@@ -248,9 +248,9 @@ class Lowering:
         wrt = [source.value for source in parameters.values()]
         but_frozen = " but frozen ones" if self.frozen else ""
         if params["parameters"] and not parameters:
-            known = ", ".join(f'"{s.name}"' for s in b.sources.values() if s.group == "parameter")
+            known = ", ".join(f'"{s.name}"' for s in b.sources.values() if s.group == "parameter") or "none"
             found = f"no parameter is called {params['parameters']!r}"
-            raise GraphError(Problem("no-such-parameter", found, rule=f"the parameters are {known or 'none'}", socket="parameters"))
+            raise GraphError(Problem("no-such-parameter", found, rule=f"the parameters are {known}", socket="parameters"))
         if not depends(b, loss, wrt):
             raise GraphError(
                 Problem(

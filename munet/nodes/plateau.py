@@ -1,4 +1,4 @@
-"""The one schedule that looks at the loss. It lives on the device: its memory is states, so it resumes bit for bit and costs no wait."""
+"""The one schedule that looks at the loss. It lives on the device: its memory is states, so it resumes bit for bit."""
 
 from __future__ import annotations
 
@@ -45,9 +45,7 @@ def plateau(
     return risen * where(less(share, 1.0), share, 1.0)
 
 
-def _watch_loss(
-    b: Builder, loss: Value, scale: Value, factor: float, patience: int, threshold: float, smoothing: float
-) -> None:
+def _watch_loss(b: Builder, loss: Value, scale: Value, factor: float, patience: int, threshold: float, smoothing: float) -> None:
     mean = b.state("mean", (), initial=Initial("constant", (float("inf"),)), group="schedule")
     best = b.state("best", (), initial=Initial("constant", (float("inf"),)), group="schedule")
     bad = b.state("bad", (), initial=Initial("zeros"), group="schedule")

@@ -44,7 +44,10 @@ def test_each_takes_what_it_names_and_the_rest_goes_to_the_one_that_names_nothin
 
 def test_groups_with_equal_settings_train_like_one_optimiser() -> None:
     parts = [Node("first", "Adam", {"parameters": "one/*"}), Node("second", "Adam", {"parameters": "two/*"})]
-    with Session.open(drawing(*parts), device="vulkan") as grouped, Session.open(drawing(Node("all", "Adam")), device="vulkan") as one:
+    with (
+        Session.open(drawing(*parts), device="vulkan") as grouped,
+        Session.open(drawing(Node("all", "Adam")), device="vulkan") as one,
+    ):
         for _ in grouped.train(20):
             pass
         for _ in one.train(20):
