@@ -11,7 +11,7 @@ from munet.engine.compile import compile_program
 from munet.engine.evaluation import with_own_states
 from munet.engine.execute.base import Array, Executor
 from munet.engine.execute.storage import from_stored, to_stored
-from munet.engine.ir.module import Module, Op, Value
+from munet.engine.ir.module import Module, Op, Source, Value
 from munet.engine.program import Program
 
 # Plain ops, each in a pass of its own, none overwriting another's result: what is left is what was drawn.
@@ -20,14 +20,11 @@ PLAIN = ("canonicalise", "merge_equal_ops", "split_sums", "fuse", "pack_updates"
 
 @dataclass(frozen=True)
 class Culprit:
-    """The first op whose result is not finite though what it reads is."""
+    """What gave the first number that is not finite: an op whose inputs are finite, or a state that held one before the step."""
 
-    op: Op
+    node: str
+    operator: str  # "" for a state
     text: str  # "log gives NaN in 3 of 64 elements; it read -0.5 to 2"
-
-    @property
-    def node(self) -> str:
-        return self.op.origin[0] if self.op.origin else ""
 
 
 def find_culprit(executor: Executor, module: Module, program: Program, step: int, feeds: Mapping[str, Array]) -> Culprit | None:
@@ -50,6 +47,11 @@ def find_culprit(executor: Executor, module: Module, program: Program, step: int
             executor.write(place.buffer, to_stored(np.zeros((), np.int32), source.value.dtype), offset_bytes=place.offset_bytes)
     executor.wait(executor.submit(plain, first_step=step, steps=1, feeds=feeds))
     read = _Reader(executor, plain)
+    shared = [source for source in plain.module.states if not source.name.startswith(f"{plain.name}/")]
+    held = next((found for source in shared if (found := _look_at_state(source, read)) is not None), None)
+    if held is not None:
+        executor.unload(plain.name)
+        return held
     ops = (op for passes in plain.pass_lists for p in passes for op in p.ops)
     culprit = next((found for op in ops if (found := _look_at(op, read)) is not None), None)
     executor.unload(plain.name)
@@ -76,6 +78,19 @@ class _Reader:
         return from_stored(content, value.dtype, value.shape)
 
 
+def _look_at_state(source: Source, read: _Reader) -> Culprit | None:
+    """A state that came into the step with a number that is not finite: nobody made it in this one."""
+    if not source.value.dtype.is_float or source.group == "schedule":  # a plateau's best loss starts at infinity
+        return None
+    found = read(source.value)
+    bad = ~np.isfinite(found)
+    if not bad.any():
+        return None
+    kind = "NaN" if np.isnan(found).any() else "infinity"
+    text = f'"{source.name}" came into it with {kind} in {int(bad.sum()):,} of {found.size:,} elements: its last update overflowed'
+    return Culprit(source.name.split("/")[0], "", f"{text}, or the checkpoint held it")
+
+
 def _look_at(op: Op, read: _Reader) -> Culprit | None:
     for value in op.outputs:
         if not value.dtype.is_float:
@@ -89,6 +104,6 @@ def _look_at(op: Op, read: _Reader) -> Culprit | None:
             kind = "NaN" if np.isnan(found).any() else "infinity"
             span = ", ".join(f"{array.min():.4g} to {array.max():.4g}" for array in inputs if array.size)
             where = f"{op.operator} gives {kind} in {int(bad.sum()):,} of {found.size:,} elements"
-            return Culprit(op, f"{where}; it read {span}" if span else where)
+            return Culprit(op.origin[0] if op.origin else "", op.operator, f"{where}; it read {span}" if span else where)
     return None
 

@@ -81,6 +81,10 @@ def scalar_rows(scalars: Sequence[HostScalar], first_step: int, steps: int, live
     except (ArithmeticError, ValueError):  # again, one by one, to name the step
         for column, scalar in enumerate(scalars):
             rows[:, column] = [_number(scalar, StepContext(step, live)) for step in range(first_step, first_step + steps)]
+    if np.abs(rows).max(initial=0.0) > np.finfo(np.float32).max:
+        step, column = np.argwhere(np.abs(rows) > np.finfo(np.float32).max)[0]
+        found = f"the number {scalars[column].text} is {rows[step, column]:.3g}"
+        raise MunetError(f"step {first_step + step + 1}: {found}. Rule: numbers of a step fit f32. Try: a smaller rate.")
     return rows.astype(np.float32)
 
 

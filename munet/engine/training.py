@@ -204,7 +204,7 @@ class Training:
             self.executor.write(flag.buffer, np.zeros(1, np.int32), offset_bytes=flag.offset_bytes)
         if culprit is None:
             return NonFiniteError(step + 1, "a number is not finite, but none is when the step is replayed op by op")
-        return NonFiniteError(step + 1, culprit.text, node=culprit.node, operator=culprit.op.operator)
+        return NonFiniteError(step + 1, culprit.text, node=culprit.node, operator=culprit.operator)
 
 
 def _failed_step(ticket: Ticket, rows: Array, names: tuple[str, ...]) -> int | None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from munet.engine.builder import Builder
-from munet.engine.errors import NonFiniteError
+from munet.engine.errors import MunetError, NonFiniteError
 from munet.engine.graph import Edge, Graph, Node
 from munet.engine.ir.module import Initial, Value
 from munet.engine.operator import Input, layer
@@ -96,4 +96,24 @@ def test_a_failure_in_the_last_step_of_a_submit_is_not_missed() -> None:
             pass
         with pytest.raises(NonFiniteError, match="step 37"):
             for _ in session.train(1):
+                pass
+
+
+@pytest.mark.parametrize("device", ["cpu", "vulkan"])
+def test_a_state_that_is_not_finite_itself_is_named(device: str) -> None:
+    """As an update leaves it that overflows, or a checkpoint brings it."""
+    with Session.open(falling(0.1), device=device) as session:
+        place = session.program.state_placement("drift/w")
+        session.executor.write(place.buffer, np.full(1, np.inf, np.float32), offset_bytes=place.offset_bytes)
+        with pytest.raises(NonFiniteError, match='"drift/w" came into it with infinity in 1 of 1 elements') as caught:
+            for _ in session.train(5):
+                pass
+    assert (caught.value.step, caught.value.node) == (1, "drift")
+
+
+def test_a_rate_beyond_f32_is_refused_by_name() -> None:
+    with Session.open(falling(0.1), device="cpu") as session:
+        session.set("descent", "lr", 1e300)
+        with pytest.raises(MunetError, match=r"step 1: the number descent.lr is 1e\+300"):
+            for _ in session.train(5):
                 pass
