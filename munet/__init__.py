@@ -11,6 +11,7 @@ Importing this fills the registry of operators and touches no GPU.
 
 import munet.nodes  # noqa: F401  # fills the registry
 from munet import inspect
+from munet.engine.assets import bundled_project, bundled_projects
 from munet.engine.errors import (
     CheckpointError,
     DeviceError,
@@ -40,7 +41,7 @@ __all__ = [
     "Graph", "Node", "Edge", "Frame", "Run",
     "load_project", "parse_project", "dump_project", "save_project", "lower", "validate", "remarks",
     "flatten", "interface", "promoted_targets", "Interface", "Border", "Promoted",
-    "id_fault", "read_file", "write_file",
+    "id_fault", "read_file", "write_file", "bundled_project", "bundled_projects",
     "MunetError", "NonFiniteError", "Problem", "ProjectError", "GraphError", "CheckpointError", "ShaderError",
     "DeviceError", "DeviceUnavailable", "DeviceLost", "OutOfDeviceMemory",
     "__version__",

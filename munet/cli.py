@@ -257,6 +257,24 @@ def resume_from(session: Session, folder: RunFolder) -> None:
             err.print(f"the project has changed since the checkpoint: {event}", markup=False)
 
 
+@app.command(name="studio")
+@reported
+def open_studio(
+    project: Annotated[str, typer.Argument(metavar="PROJECT", help="a project file, or the name of a shipped one")] = "",
+) -> None:
+    """Open the window: draw a network, watch it train."""
+    try:
+        # Late: the window's toolkit is an extra, and every other command does without it.
+        from studio.view.app import open_window
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "dearpygui":
+            raise
+        raise usage("the studio's window needs Dear PyGui", "pip install 'munet-studio[studio]'") from None
+    why = open_window(Path(find_project(project)) if project else None)
+    if why:
+        raise usage(why)
+
+
 @contextlib.contextmanager
 def stopping_on_interrupt(session: Session) -> Iterator[None]:
     """Ctrl-C, or a polite kill, ends the run in good order; a second one at once."""

@@ -87,7 +87,7 @@ def _look_at_state(source: Source, read: _Reader) -> Culprit | None:
     if not bad.any():
         return None
     kind = "NaN" if np.isnan(found).any() else "infinity"
-    text = f'"{source.name}" came into it with {kind} in {int(bad.sum()):,} of {found.size:,} elements: its last update overflowed'
+    text = f'"{source.name}" came into it with {kind} in {int(bad.sum()):,} of {found.size:,} elements: its update overflowed'
     return Culprit(source.name.split("/")[0], "", f"{text}, or the checkpoint held it")
 
 

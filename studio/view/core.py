@@ -58,6 +58,7 @@ class Core:
         self._debounce = Debounce()
         self._submitted: object = None  # what of the drawing matters to the session, as it was last handed over
         self._autosaved = (time.monotonic(), 0)
+        self._awaited: set[str] = set()  # what the worker was asked for and has not yet brought
 
     # -- editing -------------------------------------------------------------------------------------------------------
 
@@ -149,9 +150,11 @@ class Core:
         self.say(text("view.saved", name=path.name))
         return True
 
-    def _autosave_if_due(self, now: float) -> None:
+    def autosave_if_due(self, now: float, *, at_once: bool = False) -> None:
+        """`at_once`: before the window falls asleep, however long ago the last one was."""
         saved_at, version = self._autosaved
-        if version == self.document.version or now - saved_at < self.preferences.autosave_every_s or not self.document.dirty:
+        waits = now - saved_at < self.preferences.autosave_every_s and not at_once
+        if version == self.document.version or waits or not self.document.dirty:
             return
         self._autosaved = (now, self.document.version)
         try:
@@ -173,7 +176,7 @@ class Core:
         if self._hand_over():
             total = self.total_steps
             self.jobs.submit(say.Run(total if self.record.step < total else self.record.step + total))
-            self.jobs.submit(say.Profile(PROFILE_EVERY_S))
+            self._profile(PROFILE_EVERY_S)
 
     def step(self, count: int = 1) -> None:
         if self._hand_over():
@@ -199,7 +202,11 @@ class Core:
     def measure(self) -> None:
         """Time every pass once."""
         if self._hand_over():
-            self.jobs.submit(say.Profile())
+            self._profile(0.0)
+
+    def _profile(self, every_s: float) -> None:
+        self._awaited.add("times")
+        self.jobs.submit(say.Profile(every_s))
 
     def _hand_over(self) -> bool:
         """Let the session have the drawing as it is now; whether it can be trained."""
@@ -214,6 +221,7 @@ class Core:
         elif self._submitted != essence:
             self.jobs.submit(say.Replace(graph, self.document.version))
         self._submitted = essence
+        self._awaited.add("start")
         return True
 
     def _close_session(self) -> None:
@@ -239,33 +247,37 @@ class Core:
                 self._hand_over()
         for message in self.jobs.poll():
             self._hear(message)
-        self._autosave_if_due(now)
+        self.autosave_if_due(now)
         self.refresh()
 
     @property
     def busy(self) -> bool:
         """Whether something is about to change without the user's doing."""
         checking = self.findings.version != self.document.version
-        return checking or self.phase in (say.RUNNING, say.OPENING, say.COMPILING)
+        return checking or bool(self._awaited) or self.phase in (say.RUNNING, say.OPENING, say.COMPILING)
 
     def _hear(self, message: say.Message) -> None:
+        self._awaited.discard("start")
         match message:
             case say.Phase():
                 self.phase = message.name
-                if self.phase != say.FAILED:
+                if self.phase not in (say.FAILED, say.IDLE):
                     self.say(text(f"job.{message.name}"))
                 self.status_version += 1
             case say.Opened():
                 self.device, self.device_notes = message.device, message.notes
                 self.record.step = message.step
                 self._blame(())
+                self._awaited.add("passes")
                 self.jobs.submit(say.Ask("passes", lambda session: session.passes))
             case say.Metrics():
                 self.record.add(message)
             case say.Timed():
+                self._awaited.discard("times")
                 self.timings = message.timings
                 self.passes_version += 1
             case say.Answer(tag="passes"):
+                self._awaited.discard("passes")
                 self.passes, self.timings = message.value, None
                 self.passes_version += 1
             case say.Failed():
@@ -288,6 +300,7 @@ class Core:
                 pass
 
     def _hear_failure(self, message: say.Failed) -> None:
+        self._awaited.clear()
         self._blame(message.problems)
         if message.command in ("Open", "Reset") or message.kind == "device-lost":
             self._submitted = None

@@ -18,7 +18,7 @@ Callback = Callable[..., Any]
 
 
 def why_no_window() -> str:
-    """"" if a window can be opened, else why not. Without a display GLFW would abort the process."""
+    """ "" if a window can be opened, else why not. Without a display GLFW would abort the process."""
     if sys.platform.startswith("linux") and not os.environ.get("DISPLAY"):
         return "there is no display (DISPLAY is not set); the studio needs X11, or Xwayland under Wayland"
     return ""

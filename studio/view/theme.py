@@ -77,6 +77,12 @@ def apply(scale: float) -> None:
                 dpg.add_theme_style(getattr(dpg, f"mvStyleVar_{name}"), x * scale, y * scale)
             else:
                 dpg.add_theme_style(getattr(dpg, f"mvStyleVar_{name}"), x * scale)
+    with dpg.theme_component(dpg.mvAll, parent=theme):
+        dpg.add_theme_style(dpg.mvPlotStyleVar_PlotMinSize, 60, 60, category=dpg.mvThemeCat_Plots)
+    with dpg.theme_component(dpg.mvButton, enabled_state=False, parent=theme):
+        dpg.add_theme_color(dpg.mvThemeCol_Text, (88, 94, 106))
+        for name in ("Button", "ButtonHovered", "ButtonActive"):
+            dpg.add_theme_color(getattr(dpg, f"mvThemeCol_{name}"), (32, 35, 42))
     dpg.bind_theme(theme)
     dpg.set_global_font_scale(scale)
 
@@ -96,6 +102,19 @@ def bare_theme() -> Tag:
     with dpg.theme() as theme, dpg.theme_component(dpg.mvAll):
         dpg.add_theme_style(dpg.mvStyleVar_WindowPadding, 0, 0)
     return theme
+
+
+def list_theme() -> Tag:
+    """For lists: rows lie close, and texts stand level with the selectable before them."""
+    with dpg.theme() as theme, dpg.theme_component(dpg.mvAll):
+        dpg.add_theme_style(dpg.mvStyleVar_FramePadding, 6, 0)
+        dpg.add_theme_style(dpg.mvStyleVar_ItemSpacing, 7, 5)
+    return theme
+
+
+def words(doc: str) -> str:
+    """A declaration's text without letters that few fonts have."""
+    return doc.replace("ᵀ", "^T")
 
 
 def button_theme(color: Rgb) -> Tag:
