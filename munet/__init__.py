@@ -32,17 +32,21 @@ from munet.engine.lower import lower
 from munet.engine.project import dump_project, load_project, parse_project, save_project
 from munet.engine.project_model import id_fault
 from munet.engine.session import Session
+from munet.engine.settings import has_display
 from munet.engine.subgraphs import Border, Interface, Promoted, flatten, interface, promoted_targets
 from munet.engine.validate import remarks, validate
 from munet.engine.version import VERSION as __version__  # noqa: N811  # Python's name for it
+from munet.own_nodes import load_own_nodes
 
 __all__ = [
     "Session", "Event", "EventPage", "Progress", "Evaluated", "Saved", "Finished", "Paused", "Carried", "inspect",
     "Graph", "Node", "Edge", "Frame", "Run",
     "load_project", "parse_project", "dump_project", "save_project", "lower", "validate", "remarks",
     "flatten", "interface", "promoted_targets", "Interface", "Border", "Promoted",
-    "id_fault", "read_file", "write_file", "bundled_project", "bundled_projects",
+    "id_fault", "read_file", "write_file", "bundled_project", "bundled_projects", "has_display",
     "MunetError", "NonFiniteError", "Problem", "ProjectError", "GraphError", "CheckpointError", "ShaderError",
     "DeviceError", "DeviceUnavailable", "DeviceLost", "OutOfDeviceMemory",
     "__version__",
 ]  # fmt: skip
+
+load_own_nodes()  # last: what it imports may use all of the above

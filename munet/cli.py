@@ -1,6 +1,7 @@
 """The command `munet`: arguments and printing only. What it can do, the library can do.
 
-Exit codes: 0 fine; 1 something is wrong with the project; 2 wrong usage, or something this machine lacks.
+Exit codes: 0 fine; 1 something is wrong with the project; 2 wrong usage, or something this machine lacks; 128 and the number
+of the signal that ended a run early (130 after Ctrl-C), which is saved all the same.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 import munet.nodes  # noqa: F401  # fills the registry
-from munet import cli_shaders, cli_tools
+from munet import cli_operators, cli_shaders, cli_tools
 from munet.console import (
     DeviceOption,
     JsonOption,
@@ -98,40 +99,42 @@ def run(
     """Train a project. Ctrl-C ends the run after the steps under way and saves it."""
     if steps is not None and more is not None:
         raise usage("--steps and --more exclude each other", "--steps for a total, --more for an addition")
-    if resume and out_dir is None:
-        raise usage("--resume needs --out, the folder of the run")
+    go_on = resume or more is not None
+    if go_on and out_dir is None:
+        raise usage(f"{'--resume' if resume else '--more'} needs --out, the folder of the run")
     graph, live = changed(read_project(project), changes or [])
     folder = RunFolder(out_dir) if out_dir else None
-    go_on = folder is not None and folder.has_checkpoint and (resume or more is not None)
-    if folder and folder.has_checkpoint and not go_on:
-        exists = Problem("run-exists", "the folder holds a run already", cure="--resume, or another folder", file=str(out_dir))
-        raise ProjectError([exists])
+    if folder:
+        folder.check(resuming=go_on)
     if go_on and seed is not None:
         raise usage("--seed cannot change a run that is resumed", "another folder")
     weights = Path(find_project(project)).parent / graph.run.initial_weights if graph.run.initial_weights else ""
-    with Session.open(graph, device, seed=seed, weights="" if go_on else weights) as session:
+    with Session.open(graph, device, seed=seed, weights="" if go_on else weights) as session, holding(folder):
         if folder and go_on:
             resume_from(session, folder)
         for node, param, value in live:
             session.set(node, param, value)
         if folder:
-            folder.start(graph, session.seed, session.executor.info, resumed_at=session.step_count if go_on else None)
+            resumed_at = session.step_count if go_on else None
+            folder.start(as_run(session), session.seed, session.executor.info, resumed_at=resumed_at, changes=changes or ())
         total = session.step_count + more if more is not None else graph.run.steps if steps is None else steps
         announce(session, go_on, total)
-        with stopping_on_interrupt(session):
+        with stopping_on_interrupt(session) as signals:
             show(session, session.run(total, folder), total)
         summarise(session)
         if as_json:
             print_json(session.report())
+        if signals and session.step_count < total:
+            raise typer.Exit(128 + signals[0])
 
 
 @app.command()
 @reported
 def check(project: ProjectArgument, as_json: JsonOption = False) -> None:
     """Say everything that is wrong with a project, without running it."""
-    graph = read_project(project)
     path = str(find_project(project))
-    problems = [problem.at(file=path) for problem in validate(graph)]
+    graph, faults = read_leniently(project)
+    problems = [*faults, *(problem.at(file=path) for problem in validate(graph, Path(path).parent))]
     notes = [] if problems else [note.at(file=path) for note in remarks(graph)]
     for problem in (*problems, *notes):
         (err if problems else out).print(str(problem), markup=False)
@@ -139,7 +142,8 @@ def check(project: ProjectArgument, as_json: JsonOption = False) -> None:
         tables = {"problems": problems, "remarks": notes}
         print_json({"ok": not problems} | {name: [asdict(p) for p in found] for name, found in tables.items()})
     elif not problems:
-        out.print(f"{path}: {len(graph.nodes)} nodes, {len(graph.edges)} wires: fine", markup=False)
+        verdict = "nothing would be trained" if any(note.code == "nothing-trains" for note in notes) else "fine"
+        out.print(f"{path}: {len(graph.nodes)} nodes, {len(graph.edges)} wires: {verdict}", markup=False)
     if problems:
         raise typer.Exit(1)
 
@@ -218,6 +222,7 @@ def compare(
 
 
 cli_tools.register(app)
+cli_operators.register(app)
 app.add_typer(cli_shaders.app, name="shaders")
 
 
@@ -248,13 +253,40 @@ def changed(graph: Graph, changes: list[str]) -> tuple[Graph, list[tuple[str, st
     return graph, live
 
 
+def holding(folder: RunFolder | None) -> contextlib.AbstractContextManager[None]:
+    return folder.held() if folder else contextlib.nullcontext()
+
+
+def as_run(session: Session) -> Graph:
+    """The drawing with the live values that the run goes on with, be they from --set or from a checkpoint."""
+    graph = session.graph
+    for key, value in session.live.items():
+        name, _, param = key.rpartition(".")
+        node = graph.nodes.get(name)
+        if node and node.params.get(param, REGISTRY[node.operator].params[param].default) != value:
+            graph = replace(graph, nodes={**graph.nodes, name: replace(node, params={**node.params, param: value})})
+    return graph
+
+
+def read_leniently(project: str) -> tuple[Graph, tuple[Problem, ...]]:
+    """A project, and the faults of its run settings: those do not keep one from looking at its nodes."""
+    try:
+        return read_project(project), ()
+    except ProjectError as error:
+        if error.graph is None:
+            raise
+        return error.graph, error.problems
+
+
 def resume_from(session: Session, folder: RunFolder) -> None:
     """Go on from the folder's checkpoint; where the drawing has been edited since, say what that means for its states."""
     edited = read_checkpoint(folder.checkpoint)[1].project_sha256 != hash_of(dump_project(session.graph))
     session.load(folder.checkpoint, partial=edited)
     for event in session.events().events:
         if isinstance(event, Carried) and event.source == "checkpoint" and (event.started or event.dropped):
+            kept = folder.keep_checkpoint(session.step_count)
             err.print(f"the project has changed since the checkpoint: {event}", markup=False)
+            err.print(f"the checkpoint as it was is kept as {kept}", markup=False)
 
 
 @app.command(name="studio")
@@ -276,27 +308,35 @@ def open_studio(
 
 
 @contextlib.contextmanager
-def stopping_on_interrupt(session: Session) -> Iterator[None]:
-    """Ctrl-C, or a polite kill, ends the run in good order; a second one at once."""
-    asked = False
+def stopping_on_interrupt(session: Session) -> Iterator[list[int]]:
+    """Ctrl-C, a closed terminal or a polite kill ends the run in good order; a second one at once. Gives those that came."""
+    came: list[int] = []
 
     def handle(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        if asked:
+        came.append(number)
+        if number == getattr(signal, "SIGHUP", None):
+            err.quiet = out.quiet = True  # nobody is there to read, and writing would fail before the run is saved
+        elif len(came) > 1:
             raise KeyboardInterrupt
-        asked = True
         session.stop()
+        with contextlib.suppress(OSError, RuntimeError):  # the signal may have come in the middle of printing
+            err.print("stopping after the steps under way; once more ends at once without saving")
 
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    known = [signal.Signals[name] for name in names]
+    # Under nohup a closed terminal is no reason to stop.
+    heard = [number for number in known if number.name != "SIGHUP" or signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, handle) for number in heard}
     try:
-        yield
+        yield came
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
 def show(session: Session, events: Iterator[Event], total: int) -> None:
-    """Follow a run: a bar on a terminal, now and then a line elsewhere."""
+    """Follow a run: a bar on a terminal, now and then a line elsewhere; what was saved is said once, at the end."""
+    saved: dict[str, int] = {}
     metrics, rate = TextColumn("{task.description}"), TextColumn("{task.fields[rate]}")
     columns = (metrics, BarColumn(), MofNCompleteColumn(), rate, TimeRemainingColumn())
     shown = 0.0
@@ -313,12 +353,14 @@ def show(session: Session, events: Iterator[Event], total: int) -> None:
                 case Evaluated():
                     err.print(f"step {event.step}: held out  {numbers(event.metrics)}", markup=False)
                 case Saved():
-                    err.print(f"step {event.step}: saved {event.path}", markup=False)
+                    saved[event.path] = event.step
                 case Finished(stopped=True):
                     reason = f": {event.reason}" if event.reason else ""
                     err.print(f"stopped at step {event.step}{reason}", markup=False)
                 case _:
                     pass
+    for path, step in saved.items():
+        err.print(f"step {step}: saved {path}", markup=False)
 
 
 def summarise(session: Session) -> None:

@@ -113,11 +113,13 @@ def profile(
         rows.append([node.node or "(none)", *(f"{us:.1f}" if us else "" for us in times)])
     show_table(rows, right=4)
     real = f"; a step as it runs takes {found.step_us:.1f} us" if found.step_us else ""
-    out.print(f"{found.device}: passes one by one {found.serialised_us:.1f} us{real}", markup=False)
+    sums = f"passes one by one {found.serialised_us:.1f} us, levels {found.levels_us:.1f} us"
+    out.print(f"{found.device}: {sums}{real}", markup=False)
     if trace is not None:
         err.print(f"saved {trace}", markup=False)
     if as_json:
-        facts = {"device": found.device, "steps": found.steps, "serialised_us": found.serialised_us, "step_us": found.step_us}
+        facts = {"device": found.device, "steps": found.steps, "serialised_us": found.serialised_us, "levels_us": found.levels_us}
+        facts["step_us"] = found.step_us
         print_json({**facts, "passes": [vars(p) for p in found.passes], "nodes": [vars(node) for node in found.nodes]})
 
 

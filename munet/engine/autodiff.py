@@ -13,7 +13,7 @@ from typing import Any
 from munet.engine.builder import Builder
 from munet.engine.errors import GraphError, Problem
 from munet.engine.ir.module import Op, Value
-from munet.engine.operator import NotDifferentiable, Operator, find, operator_of
+from munet.engine.operator import NotDifferentiable, Operator, fault_at, find, operator_of
 
 
 def gradients(b: Builder, loss: Value, wrt: Sequence[Value]) -> list[Value]:
@@ -86,8 +86,13 @@ def _apply_rule(b: Builder, op: Op, incoming: Sequence[Value | None]) -> list[tu
     grads = rule(**{name: arguments[name] for name in inspect.signature(rule).parameters})
     pairs: list[tuple[Value, Value | None]] = []
     for socket, given in grads.items():
+        if socket not in declared.inputs:
+            known = ", ".join(declared.inputs) or "none"
+            raise fault_at(rule, f"the gradient of {declared.name} names {socket!r}, which is no input of it; its inputs: {known}")
         values = op.sockets_named(socket)
         listed: Sequence[Value | None] = given if isinstance(given, list | tuple) else [given] * len(values)  # type: ignore[assignment]
+        if len(listed) != len(values):
+            raise fault_at(rule, f"the gradient of {declared.name} gives {len(listed)} values for {len(values)} of {socket!r}")
         pairs += zip(values, listed, strict=True)
     return pairs
 

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from munet.engine.graph import Graph
 
 
 @dataclass(frozen=True)
@@ -48,10 +52,13 @@ class MunetError(Exception):
 
 
 class ProjectError(MunetError):
-    """The project cannot be used as it is; `problems` holds all that was found."""
+    """The project cannot be used as it is; `problems` holds all that was found.
 
-    def __init__(self, problems: Sequence[Problem]):
-        self.problems = tuple(problems)
+    `graph` is the drawing, where only the settings of its run are at fault: for whoever looks for more problems.
+    """
+
+    def __init__(self, problems: Sequence[Problem], graph: Graph | None = None):
+        self.problems, self.graph = tuple(problems), graph
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
@@ -99,6 +106,11 @@ class NonFiniteError(MunetError):
             node=node,
         )
         super().__init__(str(self.problem))
+
+    def keep(self, file: str, step: int) -> None:
+        """Say that the states have been saved."""
+        self.problem = replace(self.problem, cure=f"{self.problem.cure}, saved in {file} (step {step})")
+        self.args = (str(self.problem),)
 
 
 class CheckpointError(MunetError):

@@ -13,6 +13,7 @@ All give the same thing, a `scalar.Expr` for one element, so one code generator 
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -114,6 +115,8 @@ def build(node: ast.expr, lookup: Callable[[str], Expr]) -> Expr:
         case ast.UnaryOp(op=ast.Not()):
             return apply("not", build(node.operand, lookup))
         case ast.BinOp():
+            if type(node.op) not in BINARIES:
+                raise _wrong(f"cannot be used in a kernel expression: {ast.unparse(node)}")
             return apply(BINARIES[type(node.op)], build(node.left, lookup), build(node.right, lookup))
         case ast.BoolOp():
             sign = "and" if isinstance(node.op, ast.And) else "or"
@@ -121,7 +124,7 @@ def build(node: ast.expr, lookup: Callable[[str], Expr]) -> Expr:
             for value in node.values[1:]:
                 result = apply(sign, result, build(value, lookup))
             return result
-        case ast.Compare(ops=[operator], comparators=[right]):
+        case ast.Compare(ops=[operator], comparators=[right]) if type(operator) in COMPARES:
             return apply(COMPARES[type(operator)], build(node.left, lookup), build(right, lookup))
         case ast.IfExp():
             test, yes, no = build(node.test, lookup), build(node.body, lookup), build(node.orelse, lookup)
@@ -133,7 +136,7 @@ def build(node: ast.expr, lookup: Callable[[str], Expr]) -> Expr:
         case ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS and FUNCTIONS[name].arity == len(node.args):
             return apply(name, *(build(arg, lookup) for arg in node.args))
         case _:
-            raise DeclarationError(f"cannot be used in a kernel expression: {ast.unparse(node)}")
+            raise _wrong(f"cannot be used in a kernel expression: {ast.unparse(node)}")
 
 
 def names_in(node: ast.AST) -> set[str]:
@@ -145,7 +148,15 @@ def parse(text: str) -> ast.expr:
     try:
         return ast.parse(text.strip(), mode="eval").body
     except SyntaxError as error:
-        raise DeclarationError(f"kernel expression {text!r}: {error.msg}") from None
+        raise _wrong(f"kernel expression {text!r}: {error.msg}") from None
+
+
+def _wrong(message: str) -> DeclarationError:
+    """With the place in the nearest file that is not this one: where the kernel is written down."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename in (__file__, "<string>"):  # dataclasses write __init__
+        frame = frame.f_back
+    return DeclarationError(f"{frame.f_code.co_filename}:{frame.f_lineno}: {message}")
 
 
 def _param(value: Any) -> Expr:
@@ -210,7 +221,10 @@ class Reduction(KernelKind):
 
     def __post_init__(self) -> None:
         if self.combine not in FOLDS:
-            raise DeclarationError(f"unknown fold {self.combine!r}; known: {', '.join(FOLDS)}")
+            raise _wrong(f"unknown fold {self.combine!r}; known: {', '.join(FOLDS)}")
+        unknown = names_in(parse(self.finish)) - {"acc", "count"}
+        if unknown:
+            raise _wrong(f"kernel expression {self.finish!r}: {', '.join(sorted(unknown))} is neither acc nor count")
 
     def element(self, site: Site, output: int, index: Indices) -> Expr:
         shape = site.op.inputs[0].shape
@@ -257,9 +271,13 @@ class Contraction(KernelKind):
     dims: tuple[ast.expr, ...] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        statement = ast.parse(self.text).body[0]
+        try:
+            parsed = ast.parse(self.text).body
+        except SyntaxError as error:
+            raise _wrong(f"contraction {self.text!r}: {error.msg}") from None
+        statement = parsed[0] if len(parsed) == 1 else None
         if not isinstance(statement, ast.AugAssign) or not isinstance(statement.target, ast.Subscript):
-            raise DeclarationError(f"contraction {self.text!r}: expected result[...] += product")
+            raise _wrong(f"contraction {self.text!r}: expected result[...] += product")
         object.__setattr__(self, "left", ast.unparse(statement.target.value))
         object.__setattr__(self, "product", statement.value)
         object.__setattr__(self, "dims", _subscripts(statement.target))

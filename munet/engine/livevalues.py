@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from munet.engine.errors import Problem, ProjectError, ShapeError
-from munet.engine.graph import Graph, Node
+from munet.engine.graph import Graph
 from munet.engine.operator import REGISTRY
 from munet.engine.subgraphs import promoted_targets
 
+DRIVES = {"lr": "rate"}  # parameters that an input socket takes the place of, where something is wired to it
 
-def change_live(live: dict[str, float], graph: Graph, nodes: Mapping[str, Node], place: tuple[str, str], value: float) -> None:
+
+def change_live(live: dict[str, float], graph: Graph, flat: Graph, place: tuple[str, str], value: float) -> None:
     """Set the parameter at `place`, (node, param), in the table `live`. Raises ProjectError, and has changed nothing then.
 
-    `graph` is as drawn, `nodes` are those that run: what a subgraph gives out is changed at the nodes inside.
+    `graph` is as drawn, `flat` holds the nodes that run: what a subgraph gives out is changed at the nodes inside.
     """
     inside = [target for target in promoted_targets(graph, *place) if target != place]
-    live |= {f"{node}.{param}": _checked(live, nodes, node, param, value) for node, param in inside or [place]}
+    live |= {f"{node}.{param}": _checked(live, flat, node, param, value) for node, param in inside or [place]}
 
 
-def _checked(live: Mapping[str, float], nodes: Mapping[str, Node], node: str, param: str, value: float) -> float:
-    known = nodes.get(node)
+def _checked(live: Mapping[str, float], flat: Graph, node: str, param: str, value: float) -> float:
+    known = flat.nodes.get(node)
     if known is None:
-        raise _refused("unknown-node", f'there is no node "{node}"', f"nodes: {', '.join(nodes)}", "", "")
+        raise _refused("unknown-node", f'there is no node "{node}"', f"nodes: {', '.join(flat.nodes)}", "", "")
     declared = REGISTRY[known.operator]
     if param not in declared.params:
         rule = f"its parameters: {', '.join(declared.params) or 'none'}"
@@ -30,11 +34,18 @@ def _checked(live: Mapping[str, float], nodes: Mapping[str, Node], node: str, pa
     if f"{node}.{param}" not in live:
         found = f"{param} of {declared.name} cannot change while the project runs"
         raise _refused("not-live", found, "it decides how the project is compiled", node, param)
+    wire = next((edge for edge in flat.edges_into(node) if edge.target_socket == DRIVES.get(param)), None)
+    if wire is not None:
+        found = f'{param} is driven by a wire, from "{wire.source}"'
+        rule = "a parameter that a wire drives has no value of its own"
+        raise _refused("driven", found, rule, node, param, f'a parameter of "{wire.source}", or remove the wire')
+    if isinstance(value, np.number | np.bool_) or (isinstance(value, np.ndarray) and value.ndim == 0):
+        value = value.item()  # what metrics and states are made of
     try:
         return float(declared.params[param].check(param, value))
     except ShapeError as error:
         raise ProjectError([error.problem.at(node=node)]) from None
 
 
-def _refused(code: str, found: str, rule: str, node: str, param: str) -> ProjectError:
-    return ProjectError([Problem(code, found, rule=rule, node=node, socket=param)])
+def _refused(code: str, found: str, rule: str, node: str, param: str, cure: str = "") -> ProjectError:
+    return ProjectError([Problem(code, found, rule=rule, cure=cure, node=node, socket=param)])

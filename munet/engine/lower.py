@@ -6,6 +6,7 @@ code and collects all problems, `lower` raises them together.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -119,6 +120,9 @@ class Lowering:
             del self.builder.ops[before:]
         except MunetError as error:
             self.problems.append(Problem("node-failed", str(error), node=node.id))
+            del self.builder.ops[before:]
+        except Exception as error:  # noqa: BLE001  # the function may be anybody's: a fault in it is shown at the node
+            self.problems.append(_layer_failed(node, error))
             del self.builder.ops[before:]
 
     def _inputs(self, node: Node) -> dict[str, list[Value | HostScalar]] | None:
@@ -302,6 +306,13 @@ class Lowering:
         if own:
             return lambda name: any(fnmatchcase(name, pattern) for pattern in own)
         return lambda name: not any(fnmatchcase(name, pattern) for pattern in others)
+
+
+def _layer_failed(node: Node, error: Exception) -> Problem:
+    """What a declared function raised, and where: it is its author who has to look there."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    found = f"{node.operator} raised {type(error).__name__}: {error} ({last.filename}:{last.lineno})"
+    return Problem("layer-failed", found, rule="a node's function raises nothing but ShapeError and GraphError", node=node.id)
 
 
 class Slots:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -263,7 +264,7 @@ class Operator(Declaration):
         known = {"g", *self.inputs, *self.outputs, *self.params}
         unknown = set(inspect.signature(rule).parameters) - known
         if unknown:
-            raise _fault(rule, f"gradient of {self.name}: unknown argument {', '.join(sorted(unknown))}")
+            raise fault_at(rule, f"gradient of {self.name}: unknown argument {', '.join(sorted(unknown))}")
         self.gradient_rule = rule
         return rule
 
@@ -408,7 +409,7 @@ def operator(
         _check_signature(declared, [*declared.inputs, *declared.params])
         unknown = kernel.names() - set(declared.inputs) - set(declared.params)
         if unknown:
-            raise _fault(
+            raise fault_at(
                 function, f"{name}: kernel names {', '.join(sorted(unknown))}, which is neither an input nor a parameter"
             )
         return _register(declared)
@@ -528,26 +529,62 @@ def reduced(socket: str) -> ShapeRule:
 
 
 def _register(declared: Any) -> Any:
+    _check_words(declared)
+    _check_params(declared)
     if declared.name in REGISTRY:
-        raise _fault(declared.function, f"the name {declared.name!r} is already taken by a {REGISTRY[declared.name].kind}")
+        raise fault_at(declared.function, f"the name {declared.name!r} is already taken by a {REGISTRY[declared.name].kind}")
     REGISTRY[declared.name] = declared
     return declared
 
 
 def _check_sockets(declared: Operator) -> None:
+    if not declared.doc:
+        raise fault_at(declared.function, f"{declared.name} has no docstring; it is the node's help")
+    if not declared.samples and declared.category:
+        raise fault_at(declared.function, f"{declared.name} has no samples; its tests go by them")
+    known = {*BY_NAME, *(entry.dtype.partition(":")[0] for entry in declared.inputs.values())}
+    for socket, entry in declared.outputs.items():
+        if isinstance(entry.dtype, str) and entry.dtype not in known:
+            message = f"{declared.name}.{socket}: no input has the dtype {entry.dtype!r}, and no dtype is called so"
+            raise fault_at(declared.function, message)
+
+
+def _check_words(declared: Declaration) -> None:
+    """Names that a project file can hold, patterns and dtypes of input sockets."""
+    for word in (declared.name, *declared.inputs, *declared.outputs):
+        if not re.fullmatch(r"\w+", word):
+            raise fault_at(declared.function, f"{declared.name!r}: the name {word!r} is not made of letters, digits and _ alone")
     for socket, entry in declared.inputs.items():
         try:
             parse_pattern(entry.pattern)
         except ValueError as error:
-            raise _fault(declared.function, f"{declared.name}.{socket}: {error}") from None
-    if not declared.doc:
-        raise _fault(declared.function, f"{declared.name} has no docstring; it is the node's help")
+            raise fault_at(declared.function, f"{declared.name}.{socket}: {error}") from None
+        variable, colon, group = entry.dtype.partition(":")
+        if colon and group not in DTYPE_CLASSES:
+            message = f"{declared.name}.{socket}: there is no class of dtypes {group!r}; known: {', '.join(DTYPE_CLASSES)}"
+            raise fault_at(declared.function, message)
+        if variable not in BY_NAME and not variable[:1].isupper():
+            rule = f"a variable starts with a capital letter, and the dtypes are {', '.join(BY_NAME)}"
+            raise fault_at(declared.function, f"{declared.name}.{socket}: there is no dtype {variable!r}; {rule}")
+
+
+def _check_params(declared: Declaration) -> None:
+    """Defaults keep their own limits; only what the host feeds each step is live."""
+    for name, param in declared.params.items():
+        if param.live and not isinstance(declared, Optimiser | Schedule):
+            message = f"{declared.name}.{name} is Live, but only optimisers and schedules have live parameters; use Param"
+            raise fault_at(declared.function, message)
+        try:
+            param.check(name, param.default)
+        except ShapeError as error:
+            found = error.problem
+            raise fault_at(declared.function, f"{declared.name}: the default does not fit: {found.found}, {found.rule}") from None
 
 
 def _check_signature(declared: Declaration, expected: Sequence[str]) -> None:
     names = list(inspect.signature(declared.function).parameters)
     if names != list(expected):
-        raise _fault(
+        raise fault_at(
             declared.function,
             f"{declared.name}: the function takes ({', '.join(names)}), the declaration says ({', '.join(expected)})",
         )
@@ -557,6 +594,7 @@ def _doc(function: Callable[..., Any]) -> str:
     return inspect.cleandoc(function.__doc__ or "")
 
 
-def _fault(function: Callable[..., Any], message: str) -> DeclarationError:
+def fault_at(function: Callable[..., Any], message: str) -> DeclarationError:
+    """A fault of the author of `function`, with its file and line."""
     code = function.__code__
     return DeclarationError(f"{code.co_filename}:{code.co_firstlineno}: {message}")

@@ -59,6 +59,12 @@ class Timings:
     passes: tuple[TimedPass, ...]
     nodes: tuple[NodeTime, ...]  # slowest first
     step_us: float | None = None
+    level_us: tuple[float, ...] = ()  # each level as it really runs, its passes side by side
+
+    @property
+    def levels_us(self) -> float:
+        """The levels one after the other: a step but for what lies between steps."""
+        return sum(self.level_us)
 
     @property
     def serialised_us(self) -> float:
@@ -98,8 +104,9 @@ def timings_of(
     device: str,
     optimisers: Collection[str] = (),
     step_us: float | None = None,
+    levels: Sequence[Sequence[PassTime]] = (),
 ) -> Timings:
-    """Of one or more steps of a program; each holds its passes in order. `optimisers` are the nodes that are such."""
+    """Of one or more steps of a program; each holds its passes in order, `levels` its levels. `optimisers` are such nodes."""
     passes = [p for stage in program.pass_lists for p in stage]
     medians = [statistics.median(step[index].us for step in measured) for index in range(len(passes))]
     totals: dict[str, dict[str, float]] = {}
@@ -112,7 +119,8 @@ def timings_of(
         TimedPass(index, p.level, p.name, nodes_of(p), us, p.flops, p.bytes_read + p.bytes_written)
         for index, (p, us) in enumerate(zip(passes, medians, strict=True))
     )
-    return Timings(device, len(measured), timed, tuple(sorted(nodes, key=lambda n: -n.us)), step_us)
+    level_us = tuple(statistics.median(times) for times in zip(*([t.us for t in step] for step in levels), strict=True))
+    return Timings(device, len(measured), timed, tuple(sorted(nodes, key=lambda n: -n.us)), step_us, level_us)
 
 
 def shares(compute_pass: ComputePass, program: Program, optimisers: Collection[str]) -> dict[tuple[str, str], float]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from munet.engine.errors import Problem, ProjectError
+from munet.engine.errors import NonFiniteError, Problem, ProjectError
 from munet.engine.events import Event, Finished, Paused, Progress, Saved
 from munet.engine.graph import Node, Run
 from munet.engine.operator import REGISTRY
@@ -88,11 +88,15 @@ def follow(session: Session, total: int | None, folder: RunFolder | None) -> Ite
     while session.step_count < total and not session.stopping and not reason:
         every = (settings.evaluate_every, settings.checkpoint_every)
         end = min(total, *(_next_multiple(session.step_count, steps) for steps in every))
-        for event in session.steps_until(end, wait=end == total):
-            if isinstance(event, Progress) and folder:
-                folder.report(event.step, event.metrics)
-            if isinstance(event, Progress | Paused):
-                yield event
+        try:
+            yield from _recorded(session.steps_until(end, wait=end == total), folder)
+        except NonFiniteError as error:
+            # The states are those before the step that failed: worth as much as any checkpoint.
+            yield from _recorded(session.steps_until(session.step_count), folder)
+            if folder:
+                yield _saved(session, folder.checkpoint)
+                error.keep(str(folder.checkpoint), session.step_count)
+            raise
         done = session.step_count >= total
         if not session.stopping and (done or _is_multiple(session.step_count, settings.evaluate_every)):
             metrics = session.evaluate()
@@ -105,6 +109,15 @@ def follow(session: Session, total: int | None, folder: RunFolder | None) -> Ite
             yield _saved(session, folder.checkpoint)
     wall_s = time.perf_counter() - started
     yield session.tell(Finished(session.step_count, dict(session.metrics), wall_s, session.stopping or bool(reason), reason))
+
+
+def _recorded(events: Iterator[Event], folder: RunFolder | None) -> Iterator[Event]:
+    """Progress and pauses, progress written into the folder."""
+    for event in events:
+        if isinstance(event, Progress) and folder:
+            folder.report(event.step, event.metrics)
+        if isinstance(event, Progress | Paused):
+            yield event
 
 
 def _judged(session: Session, judge: Judge | None, metrics: Mapping[str, float], folder: RunFolder | None) -> Iterator[Event]:

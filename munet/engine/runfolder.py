@@ -2,15 +2,21 @@
 
 project.json   the project as it was run        metrics.jsonl      one line a report, evaluations among them
 run.json       seed, device, versions           last.safetensors   the state after the last step that was saved
-                                                best.safetensors   the one with the best metric, where the run keeps it
+.lock          held while a run writes here     best.safetensors   the one with the best metric, where the run keeps it
+                                                before-N.safetensors   as it was at step N, before a changed drawing went on
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
+import os
 import platform
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +26,9 @@ from munet.engine.files import PathLike, write_file
 from munet.engine.graph import Graph
 from munet.engine.project import save_project
 from munet.engine.version import VERSION
+
+_OURS = ("run.json", "project.json", "metrics.jsonl", "last.safetensors", "best.safetensors")
+_TEMPORARY = re.compile(r"\..+\.(\d+)\.[0-9a-f]{8}\.tmp")  # as `write_file` names them, by process
 
 
 class RunFolder:
@@ -40,20 +49,50 @@ class RunFolder:
     def has_checkpoint(self) -> bool:
         return self.checkpoint.is_file()
 
-    def start(self, graph: Graph, seed: int, device: DeviceInfo, *, resumed_at: int | None = None) -> None:
-        """Writes what is known at the start; a resumed run keeps its metrics up to the step it resumes at."""
-        if resumed_at is None and self.has_checkpoint:
-            found = "the folder holds a run already"
-            cure = "resume it, or name another folder"
-            raise ProjectError([Problem("run-exists", found, cure=cure, file=str(self.path))])
+    def check(self, *, resuming: bool) -> None:
+        """Raises ProjectError when a run cannot start here, or there is nothing to resume; writes nothing."""
+        if resuming and not self.has_checkpoint:
+            raise self._refused(f"nothing to resume in {self.path}", "leave out --resume and --more to start a run there")
+        if not resuming and self.has_checkpoint:
+            raise self._refused("the folder holds a run already", "--resume, or another folder")
+        found = [name for name in _OURS if (self.path / name).exists()]
+        begun = "best.safetensors" in found or ("metrics.jsonl" in found and self._metrics.stat().st_size > 0)
+        if "munet" not in self._facts():
+            strange = [name for name in found if not (resuming and name.endswith(".safetensors"))]
+            if strange:
+                raise self._refused(f"the folder holds {' and '.join(strange)}, but no run of ours", "another folder")
+        elif begun and not resuming:
+            cure = "another folder, or delete what is in this one"
+            raise self._refused("the folder holds a run whose last.safetensors is gone", cure)
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """The folder, for one run at a time: made if need be, freed of what dead processes left. Raises ProjectError."""
+        self._make()
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            stream = (self.path / ".lock").open("ab")
         except OSError as error:
-            found = f"the folder cannot be made ({error.strerror})"
-            raise ProjectError([Problem("file-write", found, file=str(self.path))]) from None
+            raise self._unwritable(error) from None
+        with stream:
+            if not _lock(stream):
+                raise self._refused("another run writes here", "wait until it has ended, or another folder")
+            self._sweep()
+            yield
+
+    def start(
+        self, graph: Graph, seed: int, device: DeviceInfo, *, resumed_at: int | None = None, changes: Sequence[str] = ()
+    ) -> None:
+        """Writes what is known at the start; a resumed run keeps its metrics up to the step it resumes at.
+
+        changes   those of the command line, as "node.param=value"; a resumed run adds them to those it had
+        """
+        self.check(resuming=resumed_at is not None)
+        self._make()
+        earlier = self._facts().get("set", []) if resumed_at is not None else []
         save_project(graph, self.path / "project.json")
         facts = {
             "seed": seed,
+            "set": [*(earlier if isinstance(earlier, list) else []), *changes],
             "device": device.name,
             "driver": device.driver,
             "munet": VERSION,
@@ -63,6 +102,16 @@ class RunFolder:
         }
         write_file(self.path / "run.json", (json.dumps(facts, indent=2) + "\n").encode())
         write_file(self._metrics, self._lines_until(resumed_at or 0))
+
+    def keep_checkpoint(self, step: int) -> Path:
+        """A copy of the last checkpoint under a name that no run writes to."""
+        content = self.checkpoint.read_bytes()
+        number, path = 1, self.path / f"before-{step}.safetensors"
+        while path.exists() and path.read_bytes() != content:
+            number += 1
+            path = self.path / f"before-{step}-{number}.safetensors"
+        write_file(path, content)
+        return path
 
     def report(self, step: int, metrics: Mapping[str, float], *, split: str = "train") -> None:
         """Adds a line to metrics.jsonl."""
@@ -82,6 +131,35 @@ class RunFolder:
                 metrics = {name: float(value) for name, value in known.items() if name not in ("step", "split")}
                 found.append((known["step"], metrics))
         return found
+
+    def _refused(self, found: str, cure: str) -> ProjectError:
+        return ProjectError([Problem("run-exists", found, cure=cure, file=str(self.path))])
+
+    def _unwritable(self, error: OSError) -> ProjectError:
+        found = f"the folder cannot be made or written to ({error.strerror})"
+        return ProjectError([Problem("file-write", found, file=str(self.path))])
+
+    def _make(self) -> None:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise self._unwritable(error) from None
+
+    def _facts(self) -> dict[str, Any]:
+        """What run.json says; {} where it is missing or no such file of ours."""
+        try:
+            facts = json.loads((self.path / "run.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return facts if isinstance(facts, dict) else {}
+
+    def _sweep(self) -> None:
+        """Remove the temporary files of processes that died while they wrote."""
+        for path in self.path.glob(".*.tmp"):
+            known = _TEMPORARY.fullmatch(path.name)
+            if known and not _is_alive(int(known[1])):
+                with contextlib.suppress(OSError):
+                    path.unlink()
 
     @property
     def _metrics(self) -> Path:
@@ -105,3 +183,34 @@ class RunFolder:
 def finite(number: float) -> float | str:
     """A number as strict JSON can hold it."""
     return number if np.isfinite(number) else str(number)
+
+
+def _lock(stream: Any) -> bool:
+    """Take the file's lock without waiting, until the stream is closed or the process ends; whether nobody else has it."""
+    try:
+        if os.name == "nt":
+            import msvcrt  # only there
+
+            stream.seek(0)
+            msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        else:
+            import fcntl  # only there
+
+            fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        # Some network file systems know no locks: there a run goes on without one.
+        return error.errno not in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK)
+    return True
+
+
+def _is_alive(process: int) -> bool:
+    """Whether another process of this number runs. Windows does not say, but keeps the files that are open there."""
+    if os.name == "nt" or process == os.getpid():
+        return False
+    try:
+        os.kill(process, 0)
+    except PermissionError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return True

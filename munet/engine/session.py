@@ -20,6 +20,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from munet.engine import inspect
+from munet.engine.assets import bundled_project
 from munet.engine.checkpoint import Header, hash_of, write_arrays, write_checkpoint
 from munet.engine.compile import compile_program
 from munet.engine.errors import MunetError, Problem, ProjectError
@@ -76,13 +77,15 @@ class Session:
         off: Collection[str] = (),
         poison: bool = False,
     ) -> Session:
-        """Lower, compile and load a project; its states start as drawn from the seed (the project's own unless given).
+        """Lower, compile and load a project, a file or the name of a shipped one; its states start as drawn from the seed (the project's own unless given).
 
         device   "auto" takes the best Vulkan device, "vulkan:N" that one, "cpu" the NumPy reference
         weights  file to take parameters from, in place of the one that the project names; "" for none
         off      transforms to leave out;  poison: fill dead byte ranges with NaN before each pass (tests)
         Raises ProjectError with all problems, CheckpointError, DeviceError kinds, ShaderError.
         """
+        if not isinstance(project, Graph) and not Path(project).exists():
+            project = bundled_project(str(project)) or project
         graph = project if isinstance(project, Graph) else load_project(project)
         started = time.perf_counter()
         try:
@@ -143,10 +146,12 @@ class Session:
 
     def stop(self) -> None:
         """Submit nothing more: training ends after the steps that are under way. May be called from a signal handler."""
+        self._ensure_open()
         self._training.stopping = True
 
     def pause(self) -> None:
         """Submit nothing until `resume()`. Evaluating, predicting, tapping, saving and `step` go on working."""
+        self._ensure_open()
         self._training.paused = True
 
     def resume(self) -> None:
@@ -167,7 +172,8 @@ class Session:
 
         A parameter that a subgraph gives out is changed at the nodes inside.
         """
-        change_live(self.live, self.graph, self.nodes, (node, param), value)
+        self._ensure_open()
+        change_live(self.live, self.graph, self._lowered.flat, (node, param), value)
 
     def replace(self, graph: Graph) -> Carried:
         """Go on with another drawing. It is compiled while what is under way runs on; states move on the device.
@@ -200,7 +206,7 @@ class Session:
 
     # -- looking -------------------------------------------------------------------------------------------------------
 
-    def predict(self, inputs: Mapping[str, ArrayLike] | None = None, nodes: Sequence[str] | None = None) -> dict[str, Array]:
+    def predict(self, inputs: Mapping[str, ArrayLike] | None = None, nodes: str | Sequence[str] | None = None) -> dict[str, Array]:
         """What the network makes of arrays that stand for its sources' outputs, any number of samples; training goes on unseen.
 
         inputs  by "node.socket", or by node for its first output; None: all held-out samples, batch by batch
@@ -208,6 +214,7 @@ class Session:
         The results are by "node.socket". Dropout and noise are off, norms use their running statistics.
         """
         self._ensure_open()
+        nodes = [nodes] if isinstance(nodes, str) else nodes
         looker = self._looking()
         if inputs is not None:
             return looker.predict(inputs, nodes, self.live, self.step_count)
@@ -244,12 +251,16 @@ class Session:
         return self._timings if self._timings and not refresh else self.profile(1)
 
     def profile(self, steps: int = 5, trace: PathLike | None = None) -> Timings:
-        """Train so many steps with each pass timed alone, and give the medians. `trace`: a file for Chrome or Perfetto."""
+        """Train so many steps with each pass timed alone, and as many with each level timed; gives the medians.
+
+        `trace`: a file for Chrome or Perfetto.
+        """
         self._ensure_open()
         measured = [self._training.profile() for _ in range(max(1, steps))]
+        levels = [self._training.profile(levels=True) for _ in range(max(1, steps))]
         optimisers = [name for name, node in self.nodes.items() if isinstance(REGISTRY.get(node.operator), Optimiser)]
         device = self.executor.info.name
-        self._timings = timings_of(self.program, measured, device, optimisers, self._training.step_us)
+        self._timings = timings_of(self.program, measured, device, optimisers, self._training.step_us, levels)
         if trace is not None:
             self._timings.write_trace(trace)
         return self._timings

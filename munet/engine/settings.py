@@ -6,6 +6,7 @@ Values are read at each call of `current()`, so a test may change the environmen
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ TABLE = (
     Variable("MUNET_GLSLANG", "a glslangValidator binary, used where the glslang libraries cannot be loaded", "searched on PATH"),
     Variable("MUNET_VALIDATION", "1 = run Vulkan's validation layer, log what it says, and label passes for debuggers", "0"),
     Variable("MUNET_DISABLE", "device features or extensions to pretend missing, separated by commas", "none"),
+    Variable("MUNET_NODES", f"Python files or folders with own nodes, separated by {os.pathsep!r}; imported at start", "none"),
     Variable("MUNET_VULKAN_LIBRARY", "path of the Vulkan loader, where the system would not find it by name", "found by name"),
 )
 
@@ -40,6 +42,7 @@ class Settings:
     validation: bool
     disabled: frozenset[str]
     vulkan_library: str
+    nodes: tuple[str, ...] = ()  # files and folders with own nodes
 
 
 def current() -> Settings:
@@ -52,6 +55,7 @@ def current() -> Settings:
         validation=_value("MUNET_VALIDATION").lower() in ("1", "true", "yes", "on"),
         disabled=frozenset(name for name in disabled if name),
         vulkan_library=_value("MUNET_VULKAN_LIBRARY"),
+        nodes=tuple(place.strip() for place in _value("MUNET_NODES").split(os.pathsep) if place.strip()),
     )
 
 
@@ -64,6 +68,11 @@ def describe() -> Iterator[tuple[Variable, str]]:
 def search_path() -> str:
     """PATH, for looking up external tools."""
     return os.environ.get("PATH", os.defpath)
+
+
+def has_display() -> bool:
+    """Whether a window can be shown: elsewhere than on Linux always, there where DISPLAY names an X server."""
+    return not sys.platform.startswith("linux") or bool(_value("DISPLAY"))
 
 
 def _value(name: str) -> str:

@@ -84,7 +84,7 @@ def _node_problems(graph: Graph, node: Node, edges: Sequence[Edge]) -> Iterator[
 
 def _unknown_operator(node: Node) -> Problem:
     close = [name for name in REGISTRY if name.lower() == node.operator.lower()] or _close(node.operator[:60], tuple(REGISTRY))
-    cure = " or ".join(f'"{name}"' for name in close) or "`munet info` for the list of operators"
+    cure = " or ".join(f'"{name}"' for name in close) or "`munet operators` for the list"
     return Problem("unknown-operator", f'there is no operator "{_short(node.operator)}"', cure=cure)
 
 

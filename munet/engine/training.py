@@ -128,10 +128,11 @@ class Training:
         timed = self.totals.timed_steps - steps
         return 1000 * (self.totals.gpu_ms - ms) / timed if timed else None
 
-    def profile(self) -> list[PassTime]:
-        """One more step of training, each pass timed alone; its metrics are not told."""
+    def profile(self, levels: bool = False) -> list[PassTime]:
+        """One more step of training, each pass timed alone, or each level; its metrics are not told."""
         self.drain()
-        times = self.executor.profile(self.program, first_step=self.step_count, feeds=self.feeds(self.step_count, 1))
+        feeds = self.feeds(self.step_count, 1)
+        times = self.executor.profile(self.program, first_step=self.step_count, feeds=feeds, levels=levels)
         self.step_count += 1
         return times
 
@@ -180,12 +181,18 @@ class Training:
         names = self.program.records.names if self.program.records else ()
         shown = [i for i, name in enumerate(names) if not name.startswith("_")]
         failed = _failed_step(ticket, rows, names)
-        if failed is not None:
-            raise self._stopped_at(failed)
-        names, rows = tuple(names[i] for i in shown), rows[:, shown]
-        self.metrics = {name: float(value) for name, value in zip(names, rows[-1], strict=True)}
+        names = tuple(names[i] for i in shown)
         since, before = self._arrivals[0]
-        return self.tell(Progress(done, dict(self.metrics), rows, names, (done - before) / max(now - since, 1e-9)))
+        rate = (done - before) / max(now - since, 1e-9)
+        if failed is not None:
+            if failed > ticket.first_step:  # those before it went well; the next who iterates is told
+                self._waiting.append(self._progress(failed, rows[: failed - ticket.first_step, shown], names, rate))
+            raise self._stopped_at(failed)
+        return self._progress(done, rows[:, shown], names, rate)
+
+    def _progress(self, done: int, rows: Array, names: tuple[str, ...], rate: float) -> Event:
+        self.metrics = {name: float(value) for name, value in zip(names, rows[-1], strict=True)}
+        return self.tell(Progress(done, dict(self.metrics), rows, names, rate))
 
     def _stopped_at(self, step: int) -> NonFiniteError:
         """Bring the session to the state before the failed step, and say what made it fail."""

@@ -62,7 +62,8 @@ def test_run_folder_resume_and_settings(project: Path, tmp_path: Path):
     assert (header.step, header.live["learn.lr"]) == (15, 0.5)
     facts = json.loads((folder / "run.json").read_text())
     assert facts["munet"] == VERSION and facts["seed"] == 3
-    assert (folder / "project.json").read_text() == dump_project(xor())
+    assert facts["set"] == ["learn.lr=0.5"]
+    assert (folder / "project.json").read_text() == dump_project(xor(lr=0.5))
 
 
 def test_set_changes_what_is_compiled_too(project: Path):
@@ -76,6 +77,7 @@ def test_set_changes_what_is_compiled_too(project: Path):
     [
         (("--steps", "1", "--more", "2"), "exclude each other"),
         (("--resume",), "--resume needs --out"),
+        (("--more", "2"), "--more needs --out"),
         (("--device", "vulkan:99"), "vulkan"),
         (("--device", "abacus"), "abacus"),
         (("--set", "learn.lr"), "NODE.PARAM=VALUE"),
@@ -148,8 +150,9 @@ def test_version_and_help():
 # Ctrl-C
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("device", DEVICES)
-def test_interrupt_saves_and_exits(device: str, tmp_path: Path):
+def test_interrupt_saves_and_exits(device: str, number: signal.Signals, tmp_path: Path):
     save_project(spiral(run=Run(steps=10**7, seed=1)), tmp_path / "long.json")
     line = [sys.executable, "-m", "munet.cli", "run", tmp_path / "long.json", "--device", device, "--out", tmp_path / "out"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
@@ -157,10 +160,13 @@ def test_interrupt_saves_and_exits(device: str, tmp_path: Path):
         assert process.stderr is not None
         while not process.stderr.readline().startswith("step "):
             assert process.poll() is None
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         rest = process.communicate(timeout=60)[1]
-    assert process.returncode == 0, rest
-    assert "stopped at step" in rest and "Traceback" not in rest
+    assert process.returncode == 128 + number, rest
+    assert "Traceback" not in rest
+    if number != signal.SIGHUP:  # then nobody reads it
+        assert "stopping after the steps under way; once more ends at once without saving" in rest
+        assert "stopped at step" in rest and rest.count("saved") == 1
     assert 0 < read_checkpoint(tmp_path / "out" / "last.safetensors")[1].step < 10**7
 
 
@@ -317,4 +323,6 @@ def test_resuming_an_edited_project_says_what_is_new(project: Path, trained: Pat
     done = command("run", project, "--device", "cpu", "--out", trained.parent, "--resume", "--steps", "35", "--json")
     assert done.returncode == 0, done.stderr
     assert "the project has changed since the checkpoint" in done.stderr and "extra/weight" in done.stderr
+    assert "kept as" in done.stderr
+    assert read_checkpoint(trained.parent / "before-30.safetensors")[1].step == 30
     assert last_json(done)["steps"] == 35

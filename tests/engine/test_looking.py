@@ -294,14 +294,16 @@ def test_profiles(device: str, tmp_path: Path):
     with munet.Session.open(spiral(), device) as session:
         finish(session, 10)
         timings = session.profile(3, tmp_path / "trace.json")
-        assert session.step_count == int(session.state("train/step")) == 13
+        assert session.step_count == int(session.state("train/step")) == 16  # three by pass, three by level
+        assert len(timings.level_us) == session.program.level_count and all(us > 0 for us in timings.level_us)
+        assert timings.levels_us == pytest.approx(sum(timings.level_us))
         assert [p.name for p in timings.passes] == [p.name for p in session.passes]
         assert sum(node.us for node in timings.nodes) == pytest.approx(timings.serialised_us)
         assert timings.node("one").forward_us > 0 and timings.node("one").backward_us > 0
         assert timings.node("learn").update_us > 0 and timings.node("learn").forward_us == 0
         assert timings.node("bend").update_us == 0 and timings.node("nobody").us == 0
         assert session.timings() is timings and session.timings(refresh=True) is not timings
-        assert session.step_count == 14
+        assert session.step_count == 18
         finish(session, 6)
         trace = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     spans = [event for event in trace if event["ph"] == "X" and event["cat"] == "pass"]
@@ -318,7 +320,7 @@ def test_a_profiled_step_is_a_step_like_any_other(device: str):
             if profiling:
                 session.profile(2)
             else:
-                finish(session, 2)
+                finish(session, 4)
             finish(session, 3)
             states.append(session.states())
     for name, array in states[0].items():

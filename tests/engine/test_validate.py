@@ -70,7 +70,7 @@ node "a": there is no operator "Lineer".
 node "b": there is no operator "LINEAR".
   Try: "Linear".
 node "c": there is no operator "frobnicate".
-  Try: `munet info` for the list of operators.
+  Try: `munet operators` for the list.
 node "d": as its subgraph it names "x", which is not defined.
   Rule: the parameter "graph" of a subgraph node names a subgraph of the project.
 """,

@@ -136,8 +136,11 @@ class Executor(Protocol):
         """Device time of a finished submit in milliseconds, None where the device has no timestamps."""
         ...
 
-    def profile(self, program: Program, *, first_step: int, feeds: Mapping[str, Array]) -> list[PassTime]:
-        """Run one step with each pass timed alone; blocks. Counts as a step: the states move on."""
+    def profile(
+        self, program: Program, *, first_step: int, feeds: Mapping[str, Array], levels: bool = False
+    ) -> list[PassTime]:
+        """Run one step with each pass timed alone, or with `levels` each level as it really runs, its passes side by side;
+        blocks. Counts as a step: the states move on."""
         ...
 
     def close(self) -> None:

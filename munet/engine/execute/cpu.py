@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from types import TracebackType
 
 import numpy as np
@@ -136,7 +137,9 @@ class ReferenceExecutor:
     def gpu_ms(self, ticket: Ticket) -> float | None:
         return self._result(ticket)[1]
 
-    def profile(self, program: Program, *, first_step: int, feeds: Mapping[str, Array]) -> list[PassTime]:
+    def profile(
+        self, program: Program, *, first_step: int, feeds: Mapping[str, Array], levels: bool = False
+    ) -> list[PassTime]:
         loaded = self._program(program)
         self.fill_rings(program, first_step, 1, feeds)
         times: list[PassTime] = []
@@ -147,6 +150,9 @@ class ReferenceExecutor:
         self.counters.submits += 1
         self.counters.steps += 1
         self.counters.dispatches += len(loaded.passes)
+        if levels:
+            groups = groupby(times, key=lambda time: time.level)
+            return [PassTime(level, f"level {level}", level, sum(t.us for t in group)) for level, group in groups]
         return times
 
     def close(self) -> None:

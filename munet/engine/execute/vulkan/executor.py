@@ -175,12 +175,14 @@ class VulkanExecutor:
     def gpu_ms(self, ticket: Ticket) -> float | None:
         return self._result(ticket).gpu_ms
 
-    def profile(self, program: Program, *, first_step: int, feeds: Mapping[str, Array]) -> list[PassTime]:
+    def profile(
+        self, program: Program, *, first_step: int, feeds: Mapping[str, Array], levels: bool = False
+    ) -> list[PassTime]:
         self._ensure_open()
         recording, where = self._recording(program), _where(program)
         if not self.info.timestamp_period_ns:
             raise DeviceError(f"{self.info.name} has no timestamps, so its passes cannot be timed")
-        commands = recording.profile()
+        commands = recording.profile(levels)
         slot = self._start(program, first_step, _checked_feeds(program, 1, feeds), 1)
         serial = self._finish(program, slot, [[commands]], first_step, 1)
         self.counters.blocking_waits += self._queue.wait(serial, where)
@@ -188,7 +190,7 @@ class VulkanExecutor:
         self.counters.submits += 1
         self.counters.steps += 1
         self.counters.dispatches += program.pass_count
-        return recording.pass_times()
+        return recording.pass_times(levels)
 
     def inject_loss(self, place: str, nth: int = 1) -> None:
         """For tests: the `nth` coming "submit", "wait", "poll" or "readback" ends as if the driver had lost the device."""

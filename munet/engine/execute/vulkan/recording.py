@@ -61,8 +61,7 @@ class Recording:
         self._blocks: dict[int, Any] = {}
         self._pieces: dict[int, list[Any]] = {}
         self.step_ms = guessed_ms(program, device.info)  # the executor says what was measured
-        self._profile: Any = None
-        self._profile_times: Timestamps | None = None
+        self._profiles: dict[bool, tuple[Any, Timestamps]] = {}
         self._sets = _DescriptorSets(device, buffers)
         try:
             self._passes = self._prepare(pipelines, buffers)
@@ -105,30 +104,34 @@ class Recording:
                 found += [self._block(size)] * count
         return found
 
-    def profile(self) -> Any:
-        """A command buffer of one step in which each pass runs alone, with timestamps around it."""
-        if self._profile is None:
-            self._profile_times = Timestamps(self._device, len(self._passes) + 1)
-            (self._profile,) = self._commands.allocate()
-            self._record_profile(self._profile, self._profile_times)
-        return self._profile
+    def profile(self, levels: bool) -> Any:
+        """A command buffer of one step with timestamps: around each pass, which then runs alone, or around each level."""
+        if levels not in self._profiles:
+            runs = [list(run) for _, run in groupby(self._passes, key=lambda p: p.level)] if levels else [[p] for p in self._passes]
+            times = Timestamps(self._device, len(runs) + 1)
+            (buffer,) = self._commands.allocate()
+            self._record_profile(buffer, times, runs)
+            self._profiles[levels] = (buffer, times)
+        return self._profiles[levels][0]
 
-    def pass_times(self) -> list[PassTime]:
+    def pass_times(self, levels: bool) -> list[PassTime]:
         """What the finished profile run measured."""
-        times = self._profile_times.intervals_us() if self._profile_times is not None else None
+        times = self._profiles[levels][1].intervals_us() if levels in self._profiles else None
         if times is None:
             raise DeviceError(f"{self._device.info.name} has no timestamps, so passes cannot be timed")
+        if levels:
+            return [PassTime(level, f"level {level}", level, us) for level, us in enumerate(times)]
         passes = [compute_pass for stage in self.program.pass_lists for compute_pass in stage]
         return [PassTime(index, p.name, p.level, us) for index, (p, us) in enumerate(zip(passes, times, strict=True))]
 
     def close(self) -> None:
         pieces = [piece for pieces in self._pieces.values() for piece in pieces]
-        self._commands.free([*self._blocks.values(), *pieces, *([] if self._profile is None else [self._profile])])
+        self._commands.free([*self._blocks.values(), *pieces, *(buffer for buffer, _ in self._profiles.values())])
         self._blocks.clear()
         self._pieces.clear()
-        self._profile = None
-        if self._profile_times is not None:
-            self._profile_times.close()
+        for _, times in self._profiles.values():
+            times.close()
+        self._profiles.clear()
         self._sets.close()
 
     def _block(self, steps: int) -> Any:
@@ -176,13 +179,15 @@ class Recording:
         if prepared.poison:
             self._commands.barrier(buffer)
 
-    def _record_profile(self, buffer: Any, times: Timestamps) -> None:
+    def _record_profile(self, buffer: Any, times: Timestamps, runs: Sequence[Sequence[_Prepared]]) -> None:
+        """Each run of passes side by side, a barrier and a timestamp behind it."""
         self._commands.begin(buffer, replayed=True)
         times.reset(buffer)
         self._commands.barrier(buffer)
         times.write(buffer, 0)
-        for index, prepared in enumerate(self._passes):
-            self._record_pass(buffer, prepared)
+        for index, passes in enumerate(runs):
+            for prepared in passes:
+                self._record_pass(buffer, prepared)
             self._commands.barrier(buffer)
             times.write(buffer, index + 1)
         self._commands.end(buffer)
