@@ -1,4 +1,4 @@
-"""Own nodes: the Python files that MUNET_NODES names are imported when `munet` is, so that the command and the studio know them."""
+"""Own nodes: the Python files named in MUNET_NODES are imported with `munet`, so that command and studio know them."""
 
 from __future__ import annotations
 

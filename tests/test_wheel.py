@@ -58,11 +58,12 @@ def test_what_the_wheel_holds(wheel: Path):
         "munet/data/digits.npz",
         "munet/data/DIGITS_LICENSE.md",
         "munet/engine/execute/vulkan/api.py",
+        "munet_command.py",
         "studio/__init__.py",
     ):
         assert needed in names
-    folders = {name.split("/")[0] for name in names}
-    assert {folder for folder in folders if not folder.endswith(".dist-info")} == {"munet", "studio"}
+    entries = {name.split("/")[0] for name in names}
+    assert {entry for entry in entries if not entry.endswith(".dist-info")} == {"munet", "munet_command.py", "studio"}
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
     assert not any("__pycache__" in name or "/runs/" in name for name in names)
 

@@ -88,7 +88,8 @@ def _apply_rule(b: Builder, op: Op, incoming: Sequence[Value | None]) -> list[tu
     for socket, given in grads.items():
         if socket not in declared.inputs:
             known = ", ".join(declared.inputs) or "none"
-            raise fault_at(rule, f"the gradient of {declared.name} names {socket!r}, which is no input of it; its inputs: {known}")
+            message = f"the gradient of {declared.name} names {socket!r}, which is no input of it; its inputs: {known}"
+            raise fault_at(rule, message)
         values = op.sockets_named(socket)
         listed: Sequence[Value | None] = given if isinstance(given, list | tuple) else [given] * len(values)  # type: ignore[assignment]
         if len(listed) != len(values):

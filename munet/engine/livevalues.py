@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +12,11 @@ from munet.engine.graph import Graph
 from munet.engine.operator import REGISTRY
 from munet.engine.subgraphs import promoted_targets
 
+Number = float | np.number[Any]
 DRIVES = {"lr": "rate"}  # parameters that an input socket takes the place of, where something is wired to it
 
 
-def change_live(live: dict[str, float], graph: Graph, flat: Graph, place: tuple[str, str], value: float) -> None:
+def change_live(live: dict[str, float], graph: Graph, flat: Graph, place: tuple[str, str], value: Number) -> None:
     """Set the parameter at `place`, (node, param), in the table `live`. Raises ProjectError, and has changed nothing then.
 
     `graph` is as drawn, `flat` holds the nodes that run: what a subgraph gives out is changed at the nodes inside.
@@ -23,7 +25,7 @@ def change_live(live: dict[str, float], graph: Graph, flat: Graph, place: tuple[
     live |= {f"{node}.{param}": _checked(live, flat, node, param, value) for node, param in inside or [place]}
 
 
-def _checked(live: Mapping[str, float], flat: Graph, node: str, param: str, value: float) -> float:
+def _checked(live: Mapping[str, float], flat: Graph, node: str, param: str, value: Number) -> float:
     known = flat.nodes.get(node)
     if known is None:
         raise _refused("unknown-node", f'there is no node "{node}"', f"nodes: {', '.join(flat.nodes)}", "", "")
@@ -39,7 +41,7 @@ def _checked(live: Mapping[str, float], flat: Graph, node: str, param: str, valu
         found = f'{param} is driven by a wire, from "{wire.source}"'
         rule = "a parameter that a wire drives has no value of its own"
         raise _refused("driven", found, rule, node, param, f'a parameter of "{wire.source}", or remove the wire')
-    if isinstance(value, np.number | np.bool_) or (isinstance(value, np.ndarray) and value.ndim == 0):
+    if isinstance(value, np.generic | np.ndarray) and value.size == 1:
         value = value.item()  # what metrics and states are made of
     try:
         return float(declared.params[param].check(param, value))

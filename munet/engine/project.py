@@ -56,21 +56,20 @@ def parse_project(text: str, file: str = "") -> Graph:
     except ValidationError as error:
         found = problems_of(error, document)
         refused = _project_error([*problems, *found], file, unlisted=error.error_count() - len(found))
-        if not problems and all(fault["loc"][:1] == ("run",) for fault in error.errors(include_url=False)):
-            refused.graph = _without_run(document, file)
+        faults = error.errors(include_url=False, include_input=False, include_context=False)
+        if not problems and all(fault["loc"][:1] == ("run",) for fault in faults):
+            drawn = {key: value for key, value in document.items() if key != "run"}
+            try:
+                refused.graph = parse_project(json.dumps(drawn), file)
+            except ProjectError as further:
+                raise _project_error([*found, *further.problems], file) from None
         raise refused from None
-    graph, faults = build_graph(model)
-    problems += faults
+    graph, wrong = build_graph(model)
+    problems += wrong
     problems += _subgraph_problems(graph)
     if problems:
         raise _project_error(problems, file)
     return graph
-
-
-def _without_run(document: Document, file: str) -> Graph:
-    """The drawing of a document whose run settings are at fault. Raises ProjectError where it has faults of its own."""
-    drawn = {key: value for key, value in document.items() if key != "run"}
-    return parse_project(json.dumps(drawn), file)
 
 
 def migrate(

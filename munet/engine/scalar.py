@@ -1,7 +1,7 @@
 """Scalar expressions: what one element of an operator's result is, as a tree over loads of its inputs.
 
 Every operator that a device can run says this about itself (`kernels.py`); code generation pulls on it from the
-results backwards and so fuses whole regions. Function names are those of `include/math.glsl`, never GLSL's own.
+results backwards and so fuses whole regions. Function names are those of `assets/shaders/include/math.glsl`, never GLSL's own.
 """
 
 from __future__ import annotations

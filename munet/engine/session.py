@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from munet.engine import inspect
@@ -77,8 +78,9 @@ class Session:
         off: Collection[str] = (),
         poison: bool = False,
     ) -> Session:
-        """Lower, compile and load a project, a file or the name of a shipped one; its states start as drawn from the seed (the project's own unless given).
+        """Lower, compile and load a project, a file or a shipped one's name; its states start as drawn from the seed.
 
+        seed     the project's own unless given
         device   "auto" takes the best Vulkan device, "vulkan:N" that one, "cpu" the NumPy reference
         weights  file to take parameters from, in place of the one that the project names; "" for none
         off      transforms to leave out;  poison: fill dead byte ranges with NaN before each pass (tests)
@@ -167,7 +169,7 @@ class Session:
         self.tell(self.evaluated)
         return dict(self.evaluated.metrics)
 
-    def set(self, node: str, param: str, value: float) -> None:
+    def set(self, node: str, param: str, value: float | np.number[Any]) -> None:
         """Change a live parameter; it takes effect with the next submit, without compiling. Raises ProjectError.
 
         A parameter that a subgraph gives out is changed at the nodes inside.
@@ -206,7 +208,9 @@ class Session:
 
     # -- looking -------------------------------------------------------------------------------------------------------
 
-    def predict(self, inputs: Mapping[str, ArrayLike] | None = None, nodes: str | Sequence[str] | None = None) -> dict[str, Array]:
+    def predict(
+        self, inputs: Mapping[str, ArrayLike] | None = None, nodes: str | Sequence[str] | None = None
+    ) -> dict[str, Array]:
         """What the network makes of arrays that stand for its sources' outputs, any number of samples; training goes on unseen.
 
         inputs  by "node.socket", or by node for its first output; None: all held-out samples, batch by batch

@@ -27,9 +27,13 @@ def validate(graph: Graph, folder: Path | None = None) -> list[Problem]:
     lowering = Lowering(graph, "train")
     lowering.run()
     position = {name: place for place, name in enumerate(lowering.flat.order)}
-    settings = _run_problems(graph.run, None if lowering.problems else tuple(lowering.builder.recorded), folder)
+    settings = _run_problems(graph.run, None if lowering.problems else _metrics(lowering), folder)
     found = dict.fromkeys([*settings, *lowering.problems])
     return sorted(found, key=lambda problem: position.get(problem.node, -1))
+
+
+def _metrics(lowering: Lowering) -> tuple[str, ...]:
+    return tuple(name for name in lowering.builder.recorded if not name.startswith("_"))
 
 
 def _run_problems(run: Run, recorded: tuple[str, ...] | None, folder: Path | None) -> list[Problem]:

@@ -58,6 +58,7 @@ class Core:
         self._debounce = Debounce()
         self._submitted: object = None  # what of the drawing matters to the session, as it was last handed over
         self._autosaved = (time.monotonic(), 0)
+        self._deaf = False
         self._awaited: set[str] = set()  # what the worker was asked for and has not yet brought
 
     # -- editing -------------------------------------------------------------------------------------------------------
@@ -228,6 +229,9 @@ class Core:
         if self._submitted is not None:
             self.jobs.submit(say.Stop())
             self.jobs.submit(say.Close())
+            self._deaf = True
+            self.phase = say.IDLE
+            self._awaited.clear()
         self._submitted = None
         self.record.clear()
         self.passes, self.timings, self.device = (), None, ""
@@ -258,6 +262,10 @@ class Core:
 
     def _hear(self, message: say.Message) -> None:
         self._awaited.discard("start")
+        if self._deaf:  # these are still of the project that was closed
+            self._deaf = not (isinstance(message, say.Phase) and message.name in (say.IDLE, say.OPENING))
+            if self._deaf:
+                return
         match message:
             case say.Phase():
                 self.phase = message.name
@@ -266,7 +274,7 @@ class Core:
                 self.status_version += 1
             case say.Opened():
                 self.device, self.device_notes = message.device, message.notes
-                self.record.step = message.step
+                self.record.step, self.timings = message.step, None
                 self._blame(())
                 self._awaited.add("passes")
                 self.jobs.submit(say.Ask("passes", lambda session: session.passes))
@@ -278,7 +286,7 @@ class Core:
                 self.passes_version += 1
             case say.Answer(tag="passes"):
                 self._awaited.discard("passes")
-                self.passes, self.timings = message.value, None
+                self.passes = message.value
                 self.passes_version += 1
             case say.Failed():
                 self._hear_failure(message)

@@ -6,10 +6,10 @@ Its calls take and give loosely typed values, so it is `Any` here; nothing outsi
 from __future__ import annotations
 
 import importlib
-import os
-import sys
 from collections.abc import Callable, Iterable
 from typing import Any
+
+from munet import has_display
 
 dpg: Any = importlib.import_module("dearpygui.dearpygui")
 
@@ -19,9 +19,7 @@ Callback = Callable[..., Any]
 
 def why_no_window() -> str:
     """ "" if a window can be opened, else why not. Without a display GLFW would abort the process."""
-    if sys.platform.startswith("linux") and not os.environ.get("DISPLAY"):
-        return "there is no display (DISPLAY is not set); the studio needs X11, or Xwayland under Wayland"
-    return ""
+    return "" if has_display() else "there is no display (DISPLAY is not set); the studio needs X11, or Xwayland under Wayland"
 
 
 def is_typing(inputs: Iterable[Tag]) -> bool:

@@ -8,6 +8,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +64,9 @@ def test_run_folder_resume_and_settings(project: Path, tmp_path: Path):
     facts = json.loads((folder / "run.json").read_text())
     assert facts["munet"] == VERSION and facts["seed"] == 3
     assert facts["set"] == ["learn.lr=0.5"]
+    assert (folder / "project.json").read_text() == dump_project(xor(lr=0.5))
+    assert command(*common, "--more", "1").returncode == 0  # goes on with what was set before
+    assert json.loads((folder / "run.json").read_text())["set"] == ["learn.lr=0.5"]
     assert (folder / "project.json").read_text() == dump_project(xor(lr=0.5))
 
 
@@ -168,6 +172,17 @@ def test_interrupt_saves_and_exits(device: str, number: signal.Signals, tmp_path
         assert "stopping after the steps under way; once more ends at once without saving" in rest
         assert "stopped at step" in rest and rest.count("saved") == 1
     assert 0 < read_checkpoint(tmp_path / "out" / "last.safetensors")[1].step < 10**7
+
+
+@pytest.mark.parametrize("after_s", [0.2, 0.5, 1.0])
+def test_interrupt_while_starting_is_quiet(project: Path, after_s: float):
+    line = [sys.executable, "-m", "munet_command", "run", project, "--device", "cpu", "--steps", "10000000"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        time.sleep(after_s)
+        process.send_signal(signal.SIGINT)
+        text = process.communicate(timeout=60)[1]
+    assert process.returncode == 130 and "Traceback" not in text, text
 
 
 # Hostile project files

@@ -16,6 +16,7 @@ from PIL import Image
 
 from munet import load_project
 from studio import messages
+from studio.document import selected
 from studio.storage import Autosave
 from studio.view.app import App
 from studio.view.gui import dpg
@@ -231,6 +232,15 @@ def close(hand: Hand) -> None:
     first = next(iter(app.dialogs.buttons.values()))
     hand.press(first)
     assert len(core.document.part.edges) >= 2
+    nodes = len(core.document.part.nodes)
+    hand.key("ctrl+s")
+    hand.frames(6)
+    assert app.dialogs.is_open
+    hand.key("Delete", "x", "m")
+    assert len(core.document.part.nodes) == nodes
+    left, top = dpg.get_viewport_client_width() / 2 - 360, dpg.get_viewport_client_height() / 2 - 220
+    hand.click((left + 75, top + 420))  # Cancel
+    assert not app.dialogs.is_open
     hand.key("ctrl+q")
     hand.frames(4)
     assert app.dialogs.is_open
@@ -243,6 +253,31 @@ def close(hand: Hand) -> None:
     assert not dpg.is_dearpygui_running()
 
 
+def actions(hand: Hand) -> None:
+    """Every action of the keyboard map that the window has runs without a fault, as does Save as with a typed name."""
+    app = hand.app
+    core = app.core
+    for name in sorted(app.actions.names - {"quit", "new", "open", "save", "save_as"}):
+        app.actions.open_path(PROJECTS / "spiral_mlp.json")
+        hand.frames(3)
+        core.document.select(selected(["linear 1", "relu 1"]))
+        core.message = ""
+        app.actions.run(name)
+        hand.frames(2)
+        assert not core.message_is_error or name in ("enter", "expand", "paste"), f"{name}: {core.message}"
+        hand.key("Escape")
+    app.actions.open_path(PROJECTS / "spiral_mlp.json")
+    core.document.select(selected(["linear 1", "relu 1"]))
+    app.actions.run("collapse")
+    hand.frames(3)
+    (block,) = [node.id for node in core.document.part.nodes.values() if node.operator == "subgraph"]
+    hand.double_click(hand.node(block))
+    assert core.document.state.inside == (block,)
+    hand.frames(4)
+    app.actions.run("leave")
+    assert core.document.state.inside == ()
+
+
 def _is_seen(hand: Hand, id_: str) -> bool:
     return id_ in hand.app.core.scene.nodes_in(hand.app.core.camera.seen)
 
@@ -253,7 +288,7 @@ def _shown(hand: Hand, id_: str) -> Point:
     return hand.node(id_)
 
 
-STORIES = {"select": select, "draw": draw, "train": train, "close": close}
+STORIES = {"select": select, "draw": draw, "train": train, "close": close, "actions": actions}
 
 
 def main() -> int:

@@ -60,7 +60,7 @@ def told(arguments: list[str], display: str | None, home: Path) -> subprocess.Co
 
 @needs_display
 @pytest.mark.slow
-@pytest.mark.parametrize("story", ["select", "draw", "train", "close"])
+@pytest.mark.parametrize("story", ["select", "draw", "train", "close", "actions"])
 def test_story(story: str, display: str, tmp_path: Path) -> None:
     done = told(["tests/gui/stories.py", story, str(tmp_path)], display, tmp_path)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-4000:]}"

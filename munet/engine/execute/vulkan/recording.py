@@ -107,7 +107,8 @@ class Recording:
     def profile(self, levels: bool) -> Any:
         """A command buffer of one step with timestamps: around each pass, which then runs alone, or around each level."""
         if levels not in self._profiles:
-            runs = [list(run) for _, run in groupby(self._passes, key=lambda p: p.level)] if levels else [[p] for p in self._passes]
+            by_level = (list(run) for _, run in groupby(self._passes, key=lambda p: p.level))
+            runs = list(by_level) if levels else [[p] for p in self._passes]
             times = Timestamps(self._device, len(runs) + 1)
             (buffer,) = self._commands.allocate()
             self._record_profile(buffer, times, runs)

@@ -1,0 +1,228 @@
+"""What keys, menus and buttons start, by the names of the keyboard map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from munet import Frame, Graph, MunetError, bundled_project
+from studio import clipboard, commands, layout, storage
+from studio.commands import AddFrame, Delete, Duplicate, Paste, Place, SetField
+from studio.document import Command, Document
+from studio.edits import EditRefused
+from studio.subgraph_commands import Collapse, Expand
+from studio.texts import text
+from studio.view.canvas import Canvas
+from studio.view.core import Core
+from studio.view.dialogs import Dialogs
+from studio.view.gui import dpg
+from studio.view.tables import Problems
+
+FRAME_MARGIN = 24.0
+
+
+class Actions:
+    """`run` does what a name stands for. `search` opens the search at the mouse, `rename` goes to the inspector's name."""
+
+    def __init__(
+        self, core: Core, canvas: Canvas, dialogs: Dialogs, problems: Problems, search: Callable[[], None],
+        rename: Callable[[], None], cancel: Callable[[], None],
+    ):  # fmt: skip
+        self.core, self._canvas, self._dialogs = core, canvas, dialogs
+        document, camera = core.document, core.camera
+        self._table: dict[str, Callable[[], object]] = {
+            "new": lambda: self.unless_unsaved(self._new), "open": lambda: self.unless_unsaved(self._open),
+            "save": self.save, "save_as": self._save_as, "quit": lambda: self.unless_unsaved(dpg.stop_dearpygui),
+            "undo": lambda: self._history("view.undone", document.undo()),
+            "redo": lambda: self._history("view.redone", document.redo()),
+            "copy": self._copy, "cut": self._cut, "paste": self._paste, "duplicate": lambda: core.edit(Duplicate()),
+            "duplicate_wired": lambda: core.edit(Duplicate(keep_inputs=True)),
+            "delete": lambda: self._on_selection(Delete(document.selection)),
+            "delete_bridged": lambda: self._on_selection(Delete(document.selection, bridge=True)),
+            "select_all": document.select_all, "rename": rename, "add": search, "cancel": cancel,
+            "mute": lambda: self._on_selection(commands.toggle_mute(document.state)), "freeze": self._freeze,
+            "frame": self._frame, "collapse": self._collapse, "expand": self._expand, "enter": self._enter,
+            "leave": lambda: self.leave(), "layout": self._arrange,
+            **{f"align_{how}": self._aligner(how) for how in ("left", "right", "top", "bottom", "center")},
+            "distribute_x": self._distributor("x"), "distribute_y": self._distributor("y"), "snap": self._snap,
+            "help": lambda: dialogs.keyboard_map(self.names),
+            "fit_all": lambda: camera.fit(core.scene.bounds), "fit_selection": self._fit_selection,
+            "zoom_in": lambda: camera.zoom_at(self._middle, 1), "zoom_out": lambda: camera.zoom_at(self._middle, -1),
+            "zoom_reset": lambda: camera.zoom_to(self._middle, 1.0), "minimap": self._minimap,
+            "next_problem": problems.next, "run": core.run, "pause": core.pause, "step": core.step,
+            "stop": core.stop, "reset": core.reset,
+        }  # fmt: skip
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Actions that there are; the keyboard map knows more."""
+        return frozenset(self._table)
+
+    def run(self, name: str) -> None:
+        action = self._table.get(name)
+        if action is None:
+            self.core.say(text("view.not_yet", name=text(f"action.{name}")))
+            return
+        try:
+            action()
+        except (EditRefused, MunetError) as error:
+            self.core.say(str(error), error=True)
+        self.core.refresh()
+
+    # -- files ---------------------------------------------------------------------------------------------------------
+
+    def unless_unsaved(self, then: Callable[[], None]) -> None:
+        """Go on at once, or once it is known what becomes of unsaved changes."""
+        document = self.core.document
+        if not document.dirty:
+            then()
+            return
+        question = text("view.unsaved", name=document.name or text("view.untitled"))
+        choices = (
+            (text("view.yes_save"), lambda: self.save(then)), (text("view.no_save"), then), (text("view.cancel"), lambda: None),
+        )  # fmt: skip
+        self._dialogs.ask(question, choices)
+
+    def _new(self) -> None:
+        self.core.open(Graph(), None)
+        self._canvas.fit()
+
+    def _open(self) -> None:
+        self._dialogs.file(text("action.open"), self.open_path, folder=self._folder)
+
+    def open_path(self, path: Path) -> None:
+        if self.core.open_file(path):
+            self._canvas.fit()
+
+    def open_example(self, name: str) -> None:
+        """A shipped project, as an untitled copy: saving asks for a file."""
+        path = bundled_project(name)
+        if path is not None and self.core.open_file(path):
+            self.core.open(self.core.document.graph, None)
+            self._canvas.fit()
+
+    @property
+    def _folder(self) -> Path:
+        path = self.core.document.path
+        return path.parent if path is not None else Path.cwd()
+
+    def save(self, then: Callable[[], None] | None = None) -> None:
+        path = self.core.document.path
+        if path is None:
+            self._save_as(then)
+        elif self.core.stamp is not None and storage.changed_outside(path, self.core.stamp) == "changed":
+            question = text("view.changed_outside", name=path.name)
+            choices = ((text("view.overwrite"), lambda: self._write(path, then)), (text("view.cancel"), lambda: None))
+            self._dialogs.ask(question, choices)
+        else:
+            self._write(path, then)
+
+    def _save_as(self, then: Callable[[], None] | None = None) -> None:
+        name = self.core.document.name or "untitled"
+        self._dialogs.file(
+            text("action.save_as"), lambda path: self._write(path, then), folder=self._folder, name=name, saving=True
+        )
+
+    def _write(self, path: Path, then: Callable[[], None] | None) -> None:
+        if self.core.save(path) and then is not None:
+            then()
+
+    # -- editing -------------------------------------------------------------------------------------------------------
+
+    @property
+    def _document(self) -> Document:
+        return self.core.document
+
+    def _history(self, key: str, label: str) -> None:
+        if label:
+            self.core.say(text(key, label=label))
+
+    def _on_selection(self, command: Command) -> None:
+        if self._document.selection:
+            self.core.edit(command)
+
+    def _copy(self) -> None:
+        if self._document.selection:
+            dpg.set_clipboard_text(clipboard.copy(self._document.state))
+
+    def _cut(self) -> None:
+        if self._document.selection:
+            content, command = commands.cut(self._document.state)
+            dpg.set_clipboard_text(content)
+            self.core.edit(command)
+
+    def _paste(self) -> None:
+        at = self.core.camera.to_canvas(self._canvas.at_mouse()) if self._canvas.is_hovered else None
+        self.core.edit(Paste(dpg.get_clipboard_text() or "", at))
+
+    def _freeze(self) -> None:
+        part, nodes = self._document.part, tuple(sorted(self._document.selection.nodes))
+        if nodes:
+            self.core.edit(SetField(nodes, "frozen", not all(part.nodes[id_].frozen for id_ in nodes)))
+
+    def _frame(self) -> None:
+        rect = self.core.scene.bounds_of(self._document.selection.nodes)
+        if rect is not None:
+            left, top, right, bottom = rect
+            at = (left - FRAME_MARGIN, top - FRAME_MARGIN - 20)
+            self.core.edit(AddFrame(Frame("frame", at, (right - at[0] + FRAME_MARGIN, bottom - at[1] + FRAME_MARGIN))))
+
+    def _collapse(self) -> None:
+        if self._document.selection.nodes:
+            self.core.edit(Collapse(self._document.selection.nodes, "block"))
+
+    def _expand(self) -> None:
+        for id_ in self._document.selection.nodes:
+            self.core.edit(Expand(id_))
+
+    def _enter(self) -> None:
+        chosen = self._document.selection.nodes
+        if len(chosen) == 1:
+            self._document.enter(next(iter(chosen)))
+            self.core.refresh()
+            self._canvas.fit()
+
+    def leave(self, levels: int = 1) -> None:
+        """Out of a subgraph, by so many breadcrumbs."""
+        if self._document.state.inside:
+            self._document.leave(levels)
+            self.core.refresh()
+            self._canvas.fit()
+
+    def _sizes(self) -> dict[str, tuple[float, float, float, float]]:
+        return {id_: view.rect for id_, view in self.core.scene.views.items()}
+
+    def _arrange(self) -> None:
+        sizes = {id_: (view.width, view.height) for id_, view in self.core.scene.views.items()}
+        edges = ((edge.source, edge.target) for edge in self._document.part.edges)
+        self.core.edit(Place(layout.arrange(sizes, edges), "layout"))
+        self._canvas.fit()
+
+    def _aligner(self, how: str) -> Callable[[], object]:
+        return lambda: self.core.edit(Place(layout.align(self._chosen_rects, how), "align"))
+
+    def _distributor(self, axis: str) -> Callable[[], object]:
+        return lambda: self.core.edit(Place(layout.distribute(self._chosen_rects, axis), "distribute"))
+
+    @property
+    def _chosen_rects(self) -> dict[str, tuple[float, float, float, float]]:
+        return {id_: rect for id_, rect in self._sizes().items() if id_ in self._document.selection.nodes}
+
+    def _snap(self) -> None:
+        preferences = replace(self.core.preferences, snap=not self.core.preferences.snap)
+        self.core.preferences = preferences
+        self.core.tool.snap = preferences.grid if preferences.snap else 0.0
+
+    # -- view ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def _middle(self) -> tuple[float, float]:
+        return (self.core.camera.width / 2, self.core.camera.height / 2)
+
+    def _fit_selection(self) -> None:
+        chosen = self._document.selection
+        self.core.camera.fit(self.core.scene.bounds_of(chosen.nodes, chosen.frames) or self.core.scene.bounds)
+
+    def _minimap(self) -> None:
+        self.core.preferences = replace(self.core.preferences, show_minimap=not self.core.preferences.show_minimap)

@@ -1,0 +1,101 @@
+"""Pictures of the window for the documentation: python -m studio.view.screenshots [FOLDER]. Needs a display, Xvfb's will do."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from munet import bundled_project
+from studio import messages
+from studio.commands import Delete
+from studio.document import selected
+from studio.view.app import App
+from studio.view.gui import dpg, why_no_window
+
+WAIT_S = 120.0
+
+
+def frames(app: App, count: int) -> None:
+    for _ in range(count):
+        app.frame()
+
+
+def until(app: App, ready: Callable[[], bool], limit_s: float = WAIT_S) -> bool:
+    """Draw frames until something has happened; whether it has."""
+    end = time.monotonic() + limit_s
+    while not ready():
+        if time.monotonic() > end:
+            return False
+        app.frame()
+    return True
+
+
+def shoot(app: App, path: Path) -> None:
+    """The file is written in the frame after the call and shows the one before."""
+    frames(app, 4)
+    dpg.output_frame_buffer(str(path))
+    until(app, path.is_file, 10.0)
+    frames(app, 2)
+
+
+def load(app: App, name: str) -> None:
+    path = bundled_project(name)
+    assert path is not None
+    app.actions.open_path(path)
+    frames(app, 4)
+    until(app, lambda: app.core.findings.version == app.core.document.version)
+
+
+def take_all(app: App, folder: Path) -> None:
+    load(app, "spiral_mlp")
+    app.core.document.select(selected([next(n.id for n in app.core.document.part.nodes.values() if n.operator == "Linear")]))
+    app.core.run()
+    until(app, lambda: app.core.record.step >= app.core.total_steps * 3 // 4)
+    app.core.measure()
+    until(app, lambda: app.core.phase != messages.RUNNING or app.core.timings is not None, 20.0)
+    dpg.set_value(app.tabs, app.passes_tab)
+    app.core.camera.zoom_to((0.0, app.core.camera.height / 2), 0.8)
+    frames(app, 12)
+    shoot(app, folder / "studio-training.png")
+    app.core.stop()
+    load(app, "digits_lenet")
+    app.search.open((0.0, 0.0), (420.0, 250.0))
+    dpg.set_value(app.search.input, "conv")
+    app.search.look()
+    shoot(app, folder / "studio-search.png")
+    app.search.close()
+
+
+def take_problem(app: App, folder: Path) -> None:
+    """A layer is missing: red nodes, and the list that says why."""
+    load(app, "xor")
+    document = app.core.document
+    app.core.edit(Delete(selected(["linear 2"])))
+    until(app, lambda: app.core.findings.version == document.version)
+    document.select(selected(["loss"]))
+    dpg.set_value(app.tabs, app.problems_tab)
+    app.core.refresh()
+    app.core.camera.fit(app.core.scene.bounds)
+    shoot(app, folder / "studio-problems.png")
+
+
+def main() -> int:
+    why = why_no_window()
+    if why:
+        sys.stderr.write(why + "\n")
+        return 2
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/images")
+    folder.mkdir(parents=True, exist_ok=True)
+    app = App()
+    try:
+        take_all(app, folder)
+        take_problem(app, folder)
+    finally:
+        app.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
