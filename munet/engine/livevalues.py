@@ -12,7 +12,7 @@ from munet.engine.graph import Graph
 from munet.engine.operator import REGISTRY
 from munet.engine.subgraphs import promoted_targets
 
-Number = float | np.number[Any]
+Number = float | np.floating[Any] | np.integer[Any]
 DRIVES = {"lr": "rate"}  # parameters that an input socket takes the place of, where something is wired to it
 
 

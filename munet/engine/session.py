@@ -17,7 +17,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from munet.engine import inspect
@@ -32,7 +31,7 @@ from munet.engine.execute.choose import open_executor
 from munet.engine.files import PathLike
 from munet.engine.graph import Graph, Node
 from munet.engine.initial import draw
-from munet.engine.livevalues import change_live
+from munet.engine.livevalues import Number, change_live
 from munet.engine.lower import Lowered, lower
 from munet.engine.operator import REGISTRY, Optimiser
 from munet.engine.prediction import Histogram, Looker, Summary, held_out, histogram, summary
@@ -169,7 +168,7 @@ class Session:
         self.tell(self.evaluated)
         return dict(self.evaluated.metrics)
 
-    def set(self, node: str, param: str, value: float | np.number[Any]) -> None:
+    def set(self, node: str, param: str, value: Number) -> None:
         """Change a live parameter; it takes effect with the next submit, without compiling. Raises ProjectError.
 
         A parameter that a subgraph gives out is changed at the nodes inside.
