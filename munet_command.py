@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from types import FrameType
 
 
@@ -12,7 +13,14 @@ def main() -> None:
     before = signal.getsignal(signal.SIGINT)
     if before != signal.SIG_IGN:
         signal.signal(signal.SIGINT, _leave)
-    from munet.cli import main as run  # late: it takes a second
+    try:
+        from munet.cli import main as run  # late: it takes a second
+    except Exception as error:
+        # A faulty file of the user's own nodes (MUNET_NODES) ends the import of all of munet, the error's class included.
+        if type(error).__name__ != "DeclarationError":
+            raise
+        sys.stderr.write(f"munet: {error}\n")
+        sys.exit(2)
 
     if before != signal.SIG_IGN:
         signal.signal(signal.SIGINT, before)
