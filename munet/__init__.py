@@ -26,7 +26,7 @@ from munet.engine.errors import (
     ShaderError,
 )
 from munet.engine.events import Carried, Evaluated, Event, EventPage, Finished, Paused, Progress, Saved
-from munet.engine.files import read_file, write_file
+from munet.engine.files import read_file, take_lock, write_file
 from munet.engine.graph import Edge, Frame, Graph, Node, Run
 from munet.engine.lower import lower
 from munet.engine.project import dump_project, load_project, parse_project, save_project
@@ -43,7 +43,7 @@ __all__ = [
     "Graph", "Node", "Edge", "Frame", "Run",
     "load_project", "parse_project", "dump_project", "save_project", "lower", "validate", "remarks",
     "flatten", "interface", "promoted_targets", "Interface", "Border", "Promoted",
-    "id_fault", "read_file", "write_file", "bundled_project", "bundled_projects", "has_display",
+    "id_fault", "read_file", "take_lock", "write_file", "bundled_project", "bundled_projects", "has_display",
     "MunetError", "NonFiniteError", "Problem", "ProjectError", "GraphError", "CheckpointError", "ShaderError",
     "DeviceError", "DeviceUnavailable", "DeviceLost", "OutOfDeviceMemory",
     "__version__",

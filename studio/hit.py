@@ -225,10 +225,6 @@ class Scene:
         """Nodes that touch a rectangle: box selection, culling."""
         return {id_ for id_ in self._nodes.near(rect) if id_ in self.views and _meet(rect, self.views[id_].rect)}
 
-    def wires_in(self, rect: Rect) -> set[Edge]:
-        """Wires that may be seen in a rectangle."""
-        return set(self._curves.near(rect))
-
     def frames_in(self, rect: Rect) -> set[int]:
         """Frames that lie wholly in a rectangle."""
         found = ((i, frame_rect(f)) for i, f in enumerate(self.frames))

@@ -19,7 +19,7 @@ from typing import Any
 
 import platformdirs
 
-from munet import Graph, ProjectError, dump_project, load_project, parse_project, read_file, write_file
+from munet import Graph, ProjectError, dump_project, load_project, parse_project, read_file, take_lock, write_file
 
 MAX_BYTES = 64 * 2**20
 ENDING, LOCK = ".autosave.json", ".lock"
@@ -60,7 +60,7 @@ def stamp_of(path: Path) -> Stamp | None:
 
 
 def changed_outside(path: Path, known: Stamp) -> str:
-    """"changed" or "gone" if another program has written or removed the file since, else ""."""
+    """ "changed" or "gone" if another program has written or removed the file since, else ""."""
     try:
         found = path.stat()
     except OSError:
@@ -127,7 +127,7 @@ class Autosave:
         with contextlib.suppress(OSError):  # without a lock, the worst is that it is offered while it is in use
             self.folder.mkdir(parents=True, exist_ok=True)
             stream = self._lock_file.open("wb")
-            if _lock(stream):
+            if take_lock(stream):
                 self._lock = stream
             else:
                 stream.close()
@@ -172,22 +172,6 @@ def _lock_of(file: Path) -> Path:
 def _is_held(lock: Path) -> bool:
     try:
         with lock.open("r+b") as stream:
-            return not _lock(stream)
+            return not take_lock(stream)
     except OSError:
         return False
-
-
-def _lock(stream: Any) -> bool:
-    """Take the file's lock without waiting; it lasts until the stream is closed or the process ends."""
-    try:
-        if os.name == "nt":
-            import msvcrt  # only there
-
-            msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-        else:
-            import fcntl  # only there
-
-            fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True

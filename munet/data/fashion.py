@@ -19,7 +19,6 @@ SHA256 = {
     "t10k-images-idx3-ubyte.gz": "cc1d090a38ace84dfa1aa66e3ada7c336ef481a96936906477e6dd344da56eaa",
     "t10k-labels-idx1-ubyte.gz": "8d3605d196f4be44669e46906da9733c8131fef761fdbfec72c424d5222f1a05",
 }
-CLASSES = ("T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot")
 HOW_TO = (
     "install Debian's package dataset-fashion-mnist (apt install dataset-fashion-mnist), or put its four files, which "
     "https://github.com/zalandoresearch/fashion-mnist also offers, into a folder and name it"

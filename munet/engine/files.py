@@ -8,10 +8,12 @@ power cut the path holds the old content or the new, never a mixture.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import stat
 from pathlib import Path
+from typing import Any
 
 from munet.engine.errors import Problem, ProjectError
 
@@ -114,3 +116,21 @@ def _too_large(file: str, size_bytes: int, max_bytes: int) -> Problem:
         rule=f"a project file has at most {max_bytes:,} bytes; weights and data lie in files of their own",
         file=file,
     )
+
+
+def take_lock(stream: Any) -> bool:
+    """Take the file's lock without waiting, until the stream is closed or the process ends; whether nobody else has it."""
+    try:
+        if os.name == "nt":
+            import msvcrt  # only there
+
+            stream.seek(0)
+            msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        else:
+            import fcntl  # only there
+
+            fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        # Some network file systems know no locks: there a run goes on without one.
+        return error.errno not in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK)
+    return True

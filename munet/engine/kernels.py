@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 from munet.engine.dtypes import BOOL, F32, I32
 from munet.engine.errors import DeclarationError
-from munet.engine.index import Index, const, fresh, loaded, unflatten, within
+from munet.engine.index import Index, const, fresh, loaded, within
 from munet.engine.ir.module import Op, Shape, Value
 from munet.engine.scalar import (
     FOLDS,
@@ -438,11 +438,6 @@ class Watch(KernelKind):
     """Sets a flag when an input is not finite. It has no pass of its own: whoever makes a watched value looks at it too."""
 
     kind: ClassVar[str] = "watch"
-
-
-def at_position(site: Site, socket: str, position: Index) -> Expr:
-    """The element of `socket` at a row-major position."""
-    return site.load(socket, unflatten(position, site.shape(socket)))
 
 
 def number_to_index(expr: Expr, size: int) -> Index:

@@ -9,7 +9,6 @@ run.json       seed, device, versions           last.safetensors   the state aft
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
 import platform
@@ -22,7 +21,7 @@ import numpy as np
 
 from munet.engine.device import DeviceInfo
 from munet.engine.errors import MunetError, Problem, ProjectError
-from munet.engine.files import PathLike, write_file
+from munet.engine.files import PathLike, take_lock, write_file
 from munet.engine.graph import Graph
 from munet.engine.project import save_project
 from munet.engine.version import VERSION
@@ -74,7 +73,7 @@ class RunFolder:
         except OSError as error:
             raise self._unwritable(error) from None
         with stream:
-            if not _lock(stream):
+            if not take_lock(stream):
                 raise self._refused("another run writes here", "wait until it has ended, or another folder")
             self._sweep()
             yield
@@ -183,24 +182,6 @@ class RunFolder:
 def finite(number: float) -> float | str:
     """A number as strict JSON can hold it."""
     return number if np.isfinite(number) else str(number)
-
-
-def _lock(stream: Any) -> bool:
-    """Take the file's lock without waiting, until the stream is closed or the process ends; whether nobody else has it."""
-    try:
-        if os.name == "nt":
-            import msvcrt  # only there
-
-            stream.seek(0)
-            msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-        else:
-            import fcntl  # only there
-
-            fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        # Some network file systems know no locks: there a run goes on without one.
-        return error.errno not in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK)
-    return True
 
 
 def _is_alive(process: int) -> bool:

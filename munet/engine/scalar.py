@@ -264,10 +264,6 @@ def count_flops(expr: Expr) -> int:
             return 0
 
 
-def is_one(expr: Expr) -> bool:
-    return isinstance(expr, Literal) and expr.value == 1
-
-
 def guarded(tests: Sequence[InRange | Divides], value: Expr, otherwise: Any = 0) -> Expr:
     """`value` where all tests hold; tests that always hold vanish."""
     open_tests: list[Expr] = []

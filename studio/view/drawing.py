@@ -8,7 +8,7 @@ from typing import Any
 
 from munet.inspect import WireView
 from studio.hit import Wire
-from studio.nodeviews import HEAD, LETTER, ROW, TITLE_LETTER, Color, NodeView, SocketSpot, text_width
+from studio.nodeviews import HEAD, LETTER, TITLE_LETTER, Color, NodeView, SocketSpot, text_width
 from studio.view import theme
 from studio.view.gui import Tag, dpg
 
@@ -144,8 +144,3 @@ def draw_wire(wire: Wire, color: Color, selected: bool, known: WireView | None, 
         )  # fmt: skip
         pen.text((x - width / 2, y - 6), label, texts, SMALL_SIZE, theme.DIM)
     return item, texts
-
-
-def row_of(view: NodeView, y: float) -> str:
-    """The parameter at a height of the node; "" for none."""
-    return next((row.name for row in view.params if row.y <= y < row.y + ROW), "")

@@ -12,7 +12,7 @@ An executor never falls back to another device, and nothing of a graph is comput
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -41,9 +41,6 @@ class Counters:
     pipelines: int = 0
     shaders_ms: float = 0.0  # GLSL -> SPIR-V and cache look-ups
     device_ms: float = 0.0  # instance, device, buffers, pipelines, recording
-
-    def as_dict(self) -> dict[str, float]:
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -136,9 +133,7 @@ class Executor(Protocol):
         """Device time of a finished submit in milliseconds, None where the device has no timestamps."""
         ...
 
-    def profile(
-        self, program: Program, *, first_step: int, feeds: Mapping[str, Array], levels: bool = False
-    ) -> list[PassTime]:
+    def profile(self, program: Program, *, first_step: int, feeds: Mapping[str, Array], levels: bool = False) -> list[PassTime]:
         """Run one step with each pass timed alone, or with `levels` each level as it really runs, its passes side by side;
         blocks. Counts as a step: the states move on."""
         ...

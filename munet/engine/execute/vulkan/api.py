@@ -20,8 +20,6 @@ from typing import Any
 from munet.engine import settings
 from munet.engine.errors import DeviceError, DeviceLost, DeviceTimeout, DeviceUnavailable, OutOfDeviceMemory
 
-WHOLE_SIZE = 0xFFFFFFFFFFFFFFFF  # the package's VK_WHOLE_SIZE is -1, which cffi refuses for unsigned fields
-
 
 @functools.cache
 def _load() -> Any:
