@@ -149,12 +149,13 @@ class _Worker:
 
     def _guarded(self, command: Command | None, work: Callable[[], None]) -> None:
         name = type(command).__name__ if command is not None else "Run"
+        tag = command.tag if isinstance(command, Ask) else ""
         try:
             work()
         except NonFiniteError as error:
             self._flush()
             self._run = None
-            self._put(Failed("not-finite", (error.problem,), name))
+            self._put(Failed("not-finite", (error.problem,), name, tag=tag))
             self._become(PAUSED if self._session is not None else FAILED)
         except DeviceLost as error:
             self._forget_session()
@@ -162,14 +163,14 @@ class _Worker:
             self._put(Failed("device-lost", (problem,), name))
             self._become(FAILED)
         except ProjectError as error:
-            self._refused(Failed("project", error.problems, name))
+            self._refused(Failed("project", error.problems, name, tag=tag))
         except GraphError as error:
-            self._refused(Failed("project", (error.problem,), name))
+            self._refused(Failed("project", (error.problem,), name, tag=tag))
         except MunetError as error:
-            self._refused(Failed("refused", (Problem("refused", str(error)),), name))
+            self._refused(Failed("refused", (Problem("refused", str(error)),), name, tag=tag))
         except Exception as error:  # noqa: BLE001  # the window must learn of it, and the thread must live on
             found = text("job.unexpected", error=f"{type(error).__name__}: {error}")
-            self._refused(Failed("bug", (Problem("unexpected", found),), name, traceback.format_exc()))
+            self._refused(Failed("bug", (Problem("unexpected", found),), name, traceback.format_exc(), tag))
 
     def _refused(self, message: Failed) -> None:
         """A run that fails is over; a refused command leaves everything as it was."""

@@ -185,6 +185,7 @@ class Failed:
     problems: tuple[Problem, ...]
     command: str = ""
     detail: str = ""  # for a bug report
+    tag: str = ""  # of the Ask that failed
 
 
 Message = Phase | Opened | Metrics | Told | Timed | Answer | Failed

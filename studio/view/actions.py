@@ -50,8 +50,8 @@ class Actions:
             "fit_all": lambda: camera.fit(core.scene.bounds), "fit_selection": self._fit_selection,
             "zoom_in": lambda: camera.zoom_at(self._middle, 1), "zoom_out": lambda: camera.zoom_at(self._middle, -1),
             "zoom_reset": lambda: camera.zoom_to(self._middle, 1.0), "minimap": self._minimap,
-            "next_problem": problems.next, "run": core.run, "pause": core.pause, "step": core.step,
-            "stop": core.stop, "reset": core.reset,
+            "next_problem": problems.next, "run": core.trainer.run, "pause": core.trainer.pause, "step": core.trainer.step,
+            "stop": core.trainer.stop, "reset": core.trainer.reset,
         }  # fmt: skip
 
     @property

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from munet import MunetError
 from studio import preferences as settings
@@ -37,14 +37,22 @@ from studio.view.inspector import Inspector
 from studio.view.keyboard import Keyboard, Menus
 from studio.view.mouse import Mouse
 from studio.view.palette import PAYLOAD, Palette, Search
+from studio.view.panels import Panels
 from studio.view.tables import Passes, Problems
+from studio.view.tip import Tip
 from studio.view.train import Train
 
 WIDTH, HEIGHT = 1280, 800
-LEFT_WIDTH, RIGHT_WIDTH, BELOW_HEIGHT, STATUS_HEIGHT = 200, 316, 196, 32
 AWAKE_S = 0.6  # frames come quickly for so long after the last input
 BUSY_FRAME_S = 1 / 60
+DOCKED_AFTER = 3  # frames; a panel whose title changes before that falls out of its dock
 MENU = ("duplicate", "copy", "delete", "delete_bridged", "mute", "rename", "collapse", "frame", "fit_selection")
+
+
+class Syncing(Protocol):
+    """A panel: brings what it shows up to date, and does little if nothing has changed. `now`: seconds of the steady clock."""
+
+    def sync(self, now: float) -> None: ...
 
 
 class App:
@@ -53,13 +61,15 @@ class App:
     def __init__(self, preferences: Preferences | None = None, size: tuple[int, int] = (WIDTH, HEIGHT)):
         self.core = Core(preferences or Preferences())
         self.frames, self.longest_ms = 0, 0.0  # our own part of a frame, without drawing
-        self._awake_until, self._seen_events, self._tip = 0.0, -1, ""
+        self._awake_until, self._seen_events = 0.0, -1
         self._sleeps = False
         self._cures_awaited = 0
         self._cures: queue.SimpleQueue[tuple[Refused, list[Cure]]] = queue.SimpleQueue()
         self._titled, self._status_seen = "", -1
         dpg.create_context()
         dpg.configure_app(manual_callback_management=True)
+        self.panels = Panels()
+        self.panels.prepare(size, self.core.preferences.ui_scale)
         dpg.create_viewport(
             title="MuNet Studio", width=size[0], height=size[1], x_pos=0, y_pos=0, vsync=False, disable_close=True,
             min_width=800, min_height=560, clear_color=theme.BAR,
@@ -72,56 +82,33 @@ class App:
         dpg.setup_dearpygui()
         dpg.set_exit_callback(lambda: self.actions.run("quit"))
         dpg.show_viewport()
-        dpg.set_primary_window(self._window, True)
-        dpg.configure_item(self._window, no_scrollbar=True, no_scroll_with_mouse=True)
 
     # -- layout --------------------------------------------------------------------------------------------------------
 
     def _build(self, font: Tag | None) -> None:
-        core = self.core
-        with dpg.window(no_scrollbar=True, no_scroll_with_mouse=True) as self._window:
-            with dpg.group(horizontal=True):
-                with dpg.child_window(width=LEFT_WIDTH, height=-STATUS_HEIGHT, resizable_x=True) as left:
-                    self.palette = Palette(core, left)
-                with dpg.group(width=-RIGHT_WIDTH - 7) as middle:
-                    self._crumbs: Tag = dpg.add_group(horizontal=True, show=False)
-                    with dpg.child_window(height=-BELOW_HEIGHT - STATUS_HEIGHT, no_scrollbar=True) as frame:
-                        self.canvas = Canvas(core, frame, font)
-                    dpg.bind_item_theme(frame, theme.bare_theme())
-                    self._below(middle)
-                with dpg.child_window(width=RIGHT_WIDTH, height=-STATUS_HEIGHT, border=False, no_scrollbar=True) as right:
-                    self._right(right)
-            with dpg.group(horizontal=True):
-                self._status: Tag = dpg.add_text("")
+        """Panels by name: each has a `sync(now)`, which is called while it is seen."""
+        core, box = self.core, self.panels.box
+        self.panels.build()
+        self._crumbs: Tag = dpg.add_group(horizontal=True, show=False, parent=box("graph"))
+        self.canvas = Canvas(core, box("graph"), font)
+        self._status: Tag = dpg.add_text("", parent=box("status"))
         self.search, self.dialogs = Search(core), Dialogs()
+        self.problems = Problems(core, box("problems"), lambda title: self.panels.rename("problems", title))
         self.actions = Actions(
             core, self.canvas, self.dialogs, self.problems, self._search_at_mouse, self._rename, self._cancel,
         )  # fmt: skip
-        dpg.push_container_stack(self._window)
-        self.menus = Menus(self.actions)
-        dpg.pop_container_stack()
+        self.palette = Palette(core, box("nodes"))
+        self.inspector = Inspector(core, box("inspector"))
+        self.train = Train(core, box("training"), lambda name: self.actions.run(name))
+        self.passes = Passes(core, box("passes"))
+        self._seen_panels: dict[str, Syncing] = {
+            "nodes": self.palette, "inspector": self.inspector, "training": self.train, "passes": self.passes,
+        }  # fmt: skip
+        self.menus = Menus(self.actions, self.panels)
         self.mouse = Mouse(core, self.canvas, self._asked)
         self.keyboard = Keyboard(self.actions, self.search, self._is_typing, core.preferences.keys)
         dpg.configure_item(self.canvas.plot, payload_type=PAYLOAD, drop_callback=self._dropped)
-        # A window of its own: Dear PyGui has no tooltip for a plot.
-        with dpg.window(
-            show=False, no_title_bar=True, no_resize=True, no_move=True, autosize=True, no_focus_on_appearing=True,
-            no_saved_settings=True, min_size=(20, 20),
-        ) as self._tip_window:  # fmt: skip
-            self._tip_text: Tag = dpg.add_text("", wrap=380)
-
-    def _below(self, parent: Tag) -> None:
-        with dpg.child_window(parent=parent, height=-STATUS_HEIGHT, no_scrollbar=True), dpg.tab_bar() as self.tabs:
-            with dpg.tab(label=text("view.no_problems")) as self.problems_tab:
-                self.problems = Problems(self.core, self.problems_tab, self.problems_tab)
-            with dpg.tab(label=text("view.passes")) as self.passes_tab:
-                self.passes = Passes(self.core, self.passes_tab)
-
-    def _right(self, parent: Tag) -> None:
-        with dpg.child_window(parent=parent, height=276, resizable_y=True) as above:
-            self.inspector = Inspector(self.core, above)
-        with dpg.child_window(parent=parent) as below:
-            self.train = Train(self.core, below, lambda name: self.actions.run(name))
+        self.tip = Tip(core, self.mouse)
 
     # -- frames --------------------------------------------------------------------------------------------------------
 
@@ -154,9 +141,13 @@ class App:
             self._call(job)
         now = time.monotonic()
         self.core.tick(now)
-        for sync in (self.canvas, self.palette, self.inspector, self.problems, self.passes, self.menus):
-            sync.sync()
-        self.train.sync(now)
+        self.canvas.sync()
+        self.menus.sync()
+        if self.frames > DOCKED_AFTER:
+            self.problems.sync()
+        for name, panel in self._seen_panels.items():
+            if self.panels.is_seen(name):
+                panel.sync(now)
         self._sync_rest()
         self.frames += 1
         if self.frames == 2:
@@ -180,14 +171,14 @@ class App:
         if core.status_version != self._status_seen:
             self._status_seen = core.status_version
             dpg.set_value(self._status, core.message)
-            dpg.configure_item(self._status, color=status_color(core.phase, core.message_is_error))
+            dpg.configure_item(self._status, color=status_color(core.trainer.phase, core.message_is_error))
         mark = " *" if core.document.dirty else ""
         title = f"{core.document.name or text('view.untitled')}{mark} - MuNet Studio"
         if title != self._titled:
             self._titled = title
             dpg.set_viewport_title(title)
         self._sync_crumbs()
-        self._sync_tip()
+        self.tip.sync()
         while not self._cures.empty():
             self._cures_awaited -= 1
             self._offer(*self._cures.get())
@@ -201,27 +192,6 @@ class App:
         for depth, name in enumerate((text("view.root"), *inside)):
             levels = len(inside) - depth
             dpg.add_button(label=name, parent=self._crumbs, small=True, callback=partial(self.actions.leave, levels))
-
-    def _sync_tip(self) -> None:
-        """Below the mouse: problems of a node, the meaning of a socket, what a wire carries."""
-        hit, core = self.mouse.hovered, self.core
-        tip = ""
-        if hit is not None and hit.kind == "node" and hit.node in core.problems:
-            tip = "\n".join(str(problem) for problem in core.problems[hit.node])
-        elif hit is not None and hit.kind == "socket" and hit.node in core.scene.views:
-            spot = core.scene.views[hit.node].socket(hit.side, hit.socket)
-            known = core.tool.wires.get((hit.node, hit.socket)) if hit.side == "out" else None
-            if spot is not None:
-                tip = f"{spot.name}: {known or f'{spot.dtype} [{spot.pattern}]'}" + (f"\n{spot.doc}" if spot.doc else "")
-        elif hit is not None and hit.kind == "wire" and hit.edge is not None:
-            known = core.tool.wires.get((hit.edge.source, hit.edge.source_socket))
-            ends = f"{hit.edge.source}.{hit.edge.source_socket} > {hit.edge.target}.{hit.edge.target_socket}"
-            tip = f"{ends}\n{known or ''}".strip()
-        if tip != self._tip:
-            self._tip = tip
-            dpg.set_value(self._tip_text, tip)
-            x, y = dpg.get_mouse_pos(local=False)
-            dpg.configure_item(self._tip_window, show=bool(tip), pos=[x + 16, y + 18])
 
     # -- what the canvas asks for --------------------------------------------------------------------------------------
 
@@ -315,6 +285,7 @@ def open_window(project: Path | None = None) -> str:
             app.offer_recovery()
         app.loop()
     finally:
+        app.panels.save()
         try:
             settings.save(replace(app.core.preferences))
         except MunetError as error:

@@ -107,7 +107,7 @@ class Canvas:
 
     def _look(self, id_: str) -> Look:
         core = self.core
-        timings = core.timings
+        timings = core.trainer.timings
         path = core.document.state.path_of(id_)
         spent = timings.node(path).us if timings is not None else 0.0
         badge = (f"{spent:.0f} µs" if spent < 1000 else f"{spent / 1000:.2f} ms") if spent >= 0.5 else ""

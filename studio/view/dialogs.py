@@ -11,7 +11,7 @@ from studio.keys import ACTIONS
 from studio.nodeviews import Point
 from studio.texts import text
 from studio.view import theme
-from studio.view.gui import Tag, clear, dpg
+from studio.view.gui import FLOATING, Tag, clear, dpg
 
 Choice = tuple[str, Callable[[], None]]
 
@@ -23,9 +23,9 @@ class Dialogs:
         self.buttons: dict[str, Tag] = {}  # of the question that is open, by label
         self._map: Tag = 0
         self._file_open = False
-        with dpg.window(modal=True, show=False, no_title_bar=True, no_resize=True, no_saved_settings=True, width=420) as window:
+        with dpg.window(modal=True, show=False, no_title_bar=True, no_resize=True, width=420, **FLOATING) as window:
             self._question_window: Tag = window
-        with dpg.window(popup=True, show=False, no_saved_settings=True, no_move=True, autosize=True) as popup:
+        with dpg.window(popup=True, show=False, no_move=True, autosize=True, **FLOATING) as popup:
             self._popup: Tag = popup
 
     @property
@@ -113,7 +113,7 @@ class Dialogs:
         shown = [action for action in ACTIONS if action.shortcuts and action.name in names]
         half = (len(shown) + 1) // 2
         with (
-            dpg.window(label=text("action.help"), width=760, height=600, pos=[200, 60], no_saved_settings=True) as self._map,
+            dpg.window(label=text("action.help"), width=760, height=600, pos=[200, 60], **FLOATING) as self._map,
             dpg.table(header_row=False, policy=dpg.mvTable_SizingStretchProp),
         ):
             for weight in (1.3, 1.5, 1.3, 1.1):

@@ -14,6 +14,7 @@ from munet import has_display
 dpg: Any = importlib.import_module("dearpygui.dearpygui")
 
 Tag = int | str
+FLOATING: dict[str, bool] = {"no_saved_settings": True, "no_docking": True}  # of windows that are no panels
 Callback = Callable[..., Any]
 
 

@@ -34,7 +34,7 @@ class Inspector:
         """The widget of a parameter of the node that is shown."""
         return self._fields.get(name)
 
-    def sync(self) -> None:
+    def sync(self, now: float) -> None:
         core = self._core
         document = core.document
         chosen = [id_ for id_ in document.part.nodes if id_ in document.selection.nodes]
@@ -42,10 +42,10 @@ class Inspector:
         shown: object = chosen
         if node is not None:
             shown = (replace(node, position=(0.0, 0.0)), tuple(core.problems.get(node.id, ())))
-        now = (shown, document.state.inside, document.graph.run if node is None else None, document.graph.name)
-        if now == self._seen or is_typing(self.inputs):
+        known = (shown, document.state.inside, document.graph.run if node is None else None, document.graph.name)
+        if known == self._seen or is_typing(self.inputs):
             return
-        self._seen = now
+        self._seen = known
         clear(self._box)
         self._fields.clear()
         self.inputs.clear()

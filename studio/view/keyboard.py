@@ -12,6 +12,7 @@ from studio.texts import text
 from studio.view.actions import Actions
 from studio.view.gui import Tag, clear, dpg, modifiers
 from studio.view.palette import Search
+from studio.view.panels import FIXED, PANELS, Panels
 
 
 def key_names() -> dict[int, str]:
@@ -63,16 +64,18 @@ class Keyboard:
 class Menus:
     """The menu bar. Its entries are the actions that there are, by their groups."""
 
-    def __init__(self, actions: Actions):
-        self._actions = actions
+    def __init__(self, actions: Actions, panels: Panels):
+        self._actions, self._panels = actions, panels
         self._seen: tuple[str, ...] | None = None
-        with dpg.menu_bar():
+        with dpg.viewport_menu_bar():
             for group in dict.fromkeys(action.group for action in ACTIONS):
                 with dpg.menu(label=text(f"group.{group}")):
                     if group == "file":
                         self._file_menu()
                     else:
                         self._items(action.name for action in ACTIONS if action.group == group)
+                    if group == "view":
+                        self._panel_menu()
 
     def _items(self, names: Iterable[str]) -> None:
         for name in names:
@@ -80,6 +83,12 @@ class Menus:
                 action = BY_NAME[name]
                 shortcut = action.shortcuts[0] if action.shortcuts else ""
                 dpg.add_menu_item(label=action.title, shortcut=shortcut, callback=partial(self._actions.run, name))
+
+    def _panel_menu(self) -> None:
+        dpg.add_separator()
+        for panel in PANELS:
+            if panel.name not in FIXED:
+                dpg.add_menu_item(label=panel.title, callback=partial(self._panels.toggle, panel.name))
 
     def _file_menu(self) -> None:
         self._items(("new", "open"))

@@ -14,7 +14,7 @@ from studio.search import ALL, Carried, Entry, Found, categories, entries, outpu
 from studio.texts import text
 from studio.view import theme
 from studio.view.core import Core
-from studio.view.gui import Tag, clear, dpg
+from studio.view.gui import FLOATING, Tag, clear, dpg
 
 PAYLOAD = "node"
 ROWS = 12
@@ -30,10 +30,10 @@ class Palette:
         self.input: Tag = dpg.add_input_text(parent=parent, hint=text("view.find"), width=-1, callback=self._rebuild)
         self._list: Tag = dpg.add_child_window(parent=parent, border=False)
 
-    def sync(self) -> None:
-        now = (tuple(self._core.document.graph.subgraphs), self._core.document.state.owner)
-        if now != self._seen:
-            self._seen = now
+    def sync(self, now: float) -> None:
+        known = (tuple(self._core.document.graph.subgraphs), self._core.document.state.owner)
+        if known != self._seen:
+            self._seen = known
             self._rebuild()
 
     def _rebuild(self) -> None:
@@ -74,7 +74,7 @@ class Search:
         self._socket: Hit | None = None
         self._recent: list[str] = []
         with dpg.window(
-            show=False, no_title_bar=True, no_resize=True, no_move=True, no_saved_settings=True,
+            show=False, no_title_bar=True, no_resize=True, no_move=True, **FLOATING,
             width=SEARCH_WIDTH, height=SEARCH_HEIGHT, no_scrollbar=True,
         ) as self.window:  # fmt: skip
             self.input: Tag = dpg.add_input_text(hint=text("view.find"), width=-1, callback=self.look)

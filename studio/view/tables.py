@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from munet import Problem
@@ -18,8 +19,9 @@ COLUMNS = ("pass", "level", "nodes", "kernel", "grid", "µs", "GB/s", "GFLOP/s")
 class Problems:
     """What is wrong, then remarks; a click shows the node."""
 
-    def __init__(self, core: Core, parent: Tag, tab: Tag):
-        self._core, self._tab, self._seen = core, tab, -1
+    def __init__(self, core: Core, parent: Tag, retitle: Callable[[str], None]):
+        self._core, self._retitle = core, retitle
+        self._seen: object = None
         self._next = 0
         self.rows: list[Tag] = []
         self._box: Tag = dpg.add_child_window(parent=parent, border=False)
@@ -28,16 +30,17 @@ class Problems:
     @property
     def all(self) -> tuple[Problem, ...]:
         found = self._core.findings
-        return (*self._core.run_problems, *found.problems, *found.remarks)
+        return (*self._core.trainer.problems, *found.problems, *found.remarks)
 
     def sync(self) -> None:
-        if self._core.findings_version == self._seen:
+        now = (self._core.findings_version, self._core.trainer.problems)
+        if now == self._seen:
             return
-        self._seen = self._core.findings_version
+        self._seen = now
         clear(self._box)
         self.rows.clear()
-        wrong = len(self._core.run_problems) + len(self._core.findings.problems)
-        dpg.configure_item(self._tab, label=text("view.problems", count=wrong) if wrong else text("view.no_problems"))
+        wrong = len(self._core.trainer.problems) + len(self._core.findings.problems)
+        self._retitle(text("view.problems", count=wrong) if wrong else text("panel.problems"))
         if not self.all:
             dpg.add_text(text("view.all_fine"), parent=self._box, color=theme.GOOD)
         for place, problem in enumerate(self.all):
@@ -69,14 +72,14 @@ class Passes:
         self._marked: object = None
         self._rows: dict[int, tuple[Tag, PassView]] = {}
         with dpg.group(parent=parent, horizontal=True):
-            dpg.add_button(label=text("view.measure"), callback=lambda: core.measure())
+            dpg.add_button(label=text("view.measure"), callback=lambda: core.trainer.measure())
             self._total: Tag = dpg.add_text("", color=theme.DIM)
         self._box: Tag = dpg.add_child_window(parent=parent, border=False)
         dpg.bind_item_theme(self._box, theme.list_theme())
 
-    def sync(self) -> None:
-        if self._core.passes_version != self._seen:
-            self._seen = self._core.passes_version
+    def sync(self, now: float) -> None:
+        if self._core.trainer.passes_version != self._seen:
+            self._seen = self._core.trainer.passes_version
             self._rebuild()
             self._marked = None
         chosen = frozenset(map(self._core.document.state.path_of, self._core.document.selection.nodes))
@@ -89,12 +92,12 @@ class Passes:
         clear(self._box)
         self._rows.clear()
         core = self._core
-        timed = {p.index: p for p in core.timings.passes} if core.timings is not None else {}
-        total = text("view.passes_total", count=len(core.passes)) if core.passes else text("view.no_passes")
-        if core.timings is not None:
-            total += f", {core.timings.serialised_us / 1000:.3g} ms"
+        timed = {p.index: p for p in core.trainer.timings.passes} if core.trainer.timings is not None else {}
+        total = text("view.passes_total", count=len(core.trainer.passes)) if core.trainer.passes else text("view.no_passes")
+        if core.trainer.timings is not None:
+            total += f", {core.trainer.timings.serialised_us / 1000:.3g} ms"
         dpg.set_value(self._total, total)
-        if not core.passes:
+        if not core.trainer.passes:
             return
         with dpg.table(
             parent=self._box, header_row=True, row_background=True, borders_innerH=True, resizable=True,
@@ -102,7 +105,7 @@ class Passes:
         ):  # fmt: skip
             for name, weight in zip(COLUMNS, (0.4, 0.4, 2.2, 1.6, 0.8, 0.6, 0.6, 0.7), strict=True):
                 dpg.add_table_column(label=name, init_width_or_weight=weight)
-            for view in core.passes:
+            for view in core.trainer.passes:
                 found = timed.get(view.index)
                 us = found.us if found is not None else 0.0
                 with dpg.table_row():

@@ -97,10 +97,10 @@ def canvas_theme() -> Tag:
     return theme
 
 
-def bare_theme() -> Tag:
-    """For a container that has no room around what it holds."""
+def padded_theme(x: float, y: float) -> Tag:
+    """For a container with so much room around what it holds, in pixels."""
     with dpg.theme() as theme, dpg.theme_component(dpg.mvAll):
-        dpg.add_theme_style(dpg.mvStyleVar_WindowPadding, 0, 0)
+        dpg.add_theme_style(dpg.mvStyleVar_WindowPadding, x, y)
     return theme
 
 

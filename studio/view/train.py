@@ -88,8 +88,8 @@ class Train:
         self._drawn = (-1, 0.0)
 
     def sync(self, now: float) -> None:
-        core, record = self._core, self._core.record
-        state = (core.phase, core.device, record.version, core.total_steps)
+        core, record = self._core, self._core.trainer.record
+        state = (core.trainer.phase, core.trainer.device, record.version, core.trainer.total_steps)
         if state != self._seen:
             self._seen = state
             self._show_state()
@@ -99,25 +99,25 @@ class Train:
             self._draw()
 
     def _show_state(self) -> None:
-        core, record = self._core, self._core.record
-        dpg.set_value(self._device, core.device or text("view.no_device"))
-        dpg.set_value(self._notes, "\n".join(core.device_notes) or text("view.device_chosen"))
-        total = max(core.total_steps, record.step, 1)
+        core, record = self._core, self._core.trainer.record
+        dpg.set_value(self._device, core.trainer.device or text("view.no_device"))
+        dpg.set_value(self._notes, "\n".join(core.trainer.device_notes) or text("view.device_chosen"))
+        total = max(core.trainer.total_steps, record.step, 1)
         dpg.set_value(self._bar, record.step / total)
-        rate = f"   {record.steps_per_second:,.0f} /s" if record.steps_per_second and core.phase == messages.RUNNING else ""
-        dpg.configure_item(self._bar, overlay=f"{record.step:,} / {core.total_steps:,}{rate}")
+        running = core.trainer.phase == messages.RUNNING
+        rate = f"   {record.steps_per_second:,.0f} /s" if record.steps_per_second and running else ""
+        dpg.configure_item(self._bar, overlay=f"{record.step:,} / {core.trainer.total_steps:,}{rate}")
         found = [f"{name} {series.values[-1]:.4g}" for name, series in record.series.items() if series.values]
         last = "   ".join(found)
-        state_text = text("view.device_chosen" if core.phase == messages.IDLE else f"job.{core.phase}")
+        state_text = text("view.device_chosen" if core.trainer.phase == messages.IDLE else f"job.{core.trainer.phase}")
         dpg.set_value(self._values, last or state_text)
-        running = core.phase == messages.RUNNING
         dpg.configure_item(self.buttons["run"], enabled=not running)
-        dpg.configure_item(self.buttons["pause"], enabled=running or core.phase == messages.PAUSED)
+        dpg.configure_item(self.buttons["pause"], enabled=running or core.trainer.phase == messages.PAUSED)
         for name in ("stop", "reset"):
-            dpg.configure_item(self.buttons[name], enabled=core.has_session)
+            dpg.configure_item(self.buttons[name], enabled=core.trainer.has_session)
 
     def _draw(self) -> None:
-        series = self._core.record.series
+        series = self._core.trainer.record.series
         lines = {name: (found.steps, found.smoothed(self._smoothing)) for name, found in series.items()}
         losses = {name: line for name, line in lines.items() if name.split(".")[-1].startswith("loss")}
         losses = losses or dict(list(lines.items())[:1])

@@ -1,301 +1,35 @@
-"""Stories told with a real mouse and keyboard: `python tests/gui/stories.py NAME FOLDER`, with DISPLAY set, one a process.
+"""Runs one story in this process: `python -m tests.gui.stories NAME FOLDER`, with DISPLAY set.
 
-Nothing sleeps: after each event some frames are drawn, then the document is looked at. A story ends well, or with an assertion.
+A story is a function of a `Hand` in a module stories_*.py, listed in that module's STORIES. Nothing sleeps: after each event some
+frames are drawn, then the document is looked at. A story ends well, or with an assertion.
 """
 
 from __future__ import annotations
 
-import subprocess
+import importlib
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-from PIL import Image
 
-from munet import load_project
-from studio import messages
-from studio.document import selected
-from studio.storage import Autosave
-from studio.view.app import App
-from studio.view.gui import dpg
-
-PROJECTS = Path(__file__).resolve().parents[2] / "projects"
-Point = tuple[float, float]
+def modules() -> list[str]:
+    return sorted(path.stem for path in Path(__file__).parent.glob("stories_*.py"))
 
 
-class Hand:
-    """Mouse and keyboard, and eyes."""
-
-    def __init__(self, app: App, folder: Path):
-        self.app, self.folder = app, folder
-        app.core.autosave = Autosave(folder / "autosave")
-        self.frames(6)
-
-    def frames(self, count: int = 3) -> None:
-        for _ in range(count):
-            self.app.frame()
-
-    def until(self, ready: Callable[[], bool], limit_s: float = 60.0) -> None:
-        end = time.monotonic() + limit_s
-        while not ready():
-            assert time.monotonic() < end, "it did not happen in time"
-            self.app.frame()
-
-    def x(self, *words: str) -> None:
-        subprocess.run(["xdotool", *words], check=True, timeout=20)
-        self.frames()
-
-    def to(self, at: Point) -> None:
-        self.x("mousemove", str(round(at[0])), str(round(at[1])))
-
-    def click(self, at: Point, button: int = 1) -> None:
-        self.to(at)
-        self.x("click", str(button))
-
-    def double_click(self, at: Point) -> None:
-        self.to(at)
-        self.x("click", "--repeat", "2", "--delay", "40", "1")
-        self.frames(4)
-
-    def drag(self, start: Point, end: Point) -> None:
-        self.to(start)
-        self.x("mousedown", "1")
-        self.to(((start[0] + end[0]) / 2, (start[1] + end[1]) / 2))
-        self.to(end)
-        self.x("mouseup", "1")
-
-    def key(self, *keys: str) -> None:
-        for key in keys:
-            self.x("key", key)
-
-    def type(self, words: str) -> None:
-        self.x("type", "--delay", "30", words)
-        self.frames(6)
-
-    # -- where things are ----------------------------------------------------------------------------------------------
-
-    def on_screen(self, canvas: Point) -> Point:
-        x, y = self.app.core.camera.to_screen(canvas)
-        left, top = self.app.canvas.origin
-        return x + left, y + top
-
-    def node(self, id_: str) -> Point:
-        view = self.app.core.scene.views[id_]
-        return self.on_screen((view.x + view.width / 2, view.y + 12))
-
-    def socket(self, id_: str, side: str, name: str) -> Point:
-        return self.on_screen(self.app.core.scene.socket_at(id_, side, name))
-
-    def press(self, item: int | str) -> None:
-        left, top = dpg.get_item_rect_min(item)
-        width, height = dpg.get_item_rect_size(item)
-        self.click((left + width / 2, top + height / 2))
-
-    def picture(self, name: str) -> np.ndarray:
-        path = self.folder / f"{name}.png"
-        self.frames(3)
-        dpg.output_frame_buffer(str(path))
-        self.until(path.is_file, 10.0)
-        self.frames(3)
-        return np.asarray(Image.open(path).convert("RGB"))
-
-
-def select(hand: Hand) -> None:
-    """Open spiral_mlp: a picture that is not empty, a click selects, a drag moves, the wheel zooms at the mouse, Delete, undo."""
-    app = hand.app
-    document = app.core.document
-    app.actions.open_path(PROJECTS / "spiral_mlp.json")
-    hand.until(lambda: app.core.findings.version == document.version)
-    hand.frames(4)
-    assert app.core.findings.problems == ()
-    picture = hand.picture("spiral")
-    assert picture.shape == (800, 1280, 3)
-    left, top = app.canvas.origin
-    canvas = picture[int(top) + 2 : int(top) + 500, int(left) + 2 : int(left) + 700].reshape(-1, 3)
-    assert len(np.unique(canvas, axis=0)) > 30
-    hand.click(hand.node("linear 1"))
-    assert document.selection.nodes == {"linear 1"}
-    hand.frames(2)
-    assert app.inspector.field("out_features") is not None
-    before = document.part.nodes["relu 1"].position
-    start = hand.node("relu 1")
-    hand.drag(start, (start[0] + 60, start[1] + 90))
-    assert document.selection.nodes == {"relu 1"}
-    assert abs(document.part.nodes["relu 1"].position[1] - before[1] - 90 / app.core.camera.zoom) < 2
-    hand.key("ctrl+z")
-    assert document.part.nodes["relu 1"].position == before
-    at = hand.node("linear 1")
-    hand.to(at)
-    pointed = app.core.camera.to_canvas((at[0] - left, at[1] - top))
-    zoom = app.core.camera.zoom
-    hand.x("click", "4")
-    assert app.core.camera.zoom > zoom
-    now = app.core.camera.to_canvas((at[0] - left, at[1] - top))
-    assert abs(now[0] - pointed[0]) < 2 and abs(now[1] - pointed[1]) < 2
-    hand.click(hand.node("linear 1"))
-    hand.key("Delete")
-    assert "linear 1" not in document.part.nodes
-    hand.until(lambda: bool(app.core.findings.problems))
-    hand.key("ctrl+z")
-    assert "linear 1" in document.part.nodes
-
-
-def draw(hand: Hand) -> None:
-    """From an empty canvas: add nodes by search, wire them with the mouse, undo and redo; a refused wire; a dropped wire."""
-    app = hand.app
-    document = app.core.document
-    left, top = app.canvas.origin
-    hand.double_click((left + 60, top + 120))
-    assert app.search.is_open
-    hand.type("spiral")
-    hand.key("Return")
-    hand.frames(3)
-    assert [node.operator for node in document.part.nodes.values()] == ["spiral"]
-    hand.to((left + 330, top + 120))
-    hand.key("Tab")
-    assert app.search.is_open
-    hand.type("linear")
-    hand.key("Return")
-    hand.frames(3)
-    assert [node.operator for node in document.part.nodes.values()] == ["spiral", "Linear"]
-    hand.until(lambda: app.core.findings.version == document.version)
-    hand.drag(hand.socket("spiral", "out", "x"), hand.socket("Linear", "in", "x"))
-    assert [(edge.source, edge.target) for edge in document.part.edges] == [("spiral", "Linear")]
-    hand.key("ctrl+z")
-    assert not document.part.edges
-    hand.key("ctrl+y")
-    assert len(document.part.edges) == 1
-    hand.drag(hand.socket("Linear", "out", "y"), (left + 560, top + 300))
-    hand.until(lambda: app.search.is_open, 5)
-    hand.type("relu")
-    hand.key("Return")
-    hand.frames(3)
-    assert [(edge.source, edge.target) for edge in document.part.edges][-1] == ("Linear", "relu")
-    hand.drag(hand.socket("relu", "out", "y"), hand.socket("Linear", "in", "x"))
-    assert len(document.part.edges) == 2 and app.core.message_is_error
-    hand.key("Escape")
-
-
-def train(hand: Hand) -> None:
-    """Open xor, Run: the loss falls; Pause; change the learning rate; save; the file is there and the same."""
-    app = hand.app
-    core = app.core
-    path = hand.folder / "xor.json"
-    path.write_bytes((PROJECTS / "xor.json").read_bytes())
-    app.actions.open_path(path)
-    hand.until(lambda: core.findings.version == core.document.version)
-    hand.click(hand.node("adam") if _is_seen(hand, "adam") else _shown(hand, "adam"))
-    hand.frames(3)
-    field = app.inspector.field("lr")
-    assert field is not None
-    hand.press(app.train.buttons["run"])
-    hand.until(lambda: core.record.step > 20)
-    hand.press(app.train.buttons["pause"])
-    hand.until(lambda: core.phase in (messages.PAUSED, messages.READY))
-    losses = core.record.series["loss"].values
-    hand.key("F5")
-    hand.until(lambda: core.record.step >= core.total_steps and core.phase == messages.READY)
-    losses = core.record.series["loss"].values
-    assert losses[-1] < 0.2 * losses[0]
-    assert core.passes
-    left, top = dpg.get_item_rect_min(field)
-    hand.double_click((left + 20, top + 10))  # the field takes text then
-    hand.key("ctrl+a")
-    hand.type("0.01")
-    hand.key("Return")
-    hand.frames(4)
-    assert core.document.dirty
-    hand.key("ctrl+s")
-    hand.frames(3)
-    assert not core.document.dirty
-    assert load_project(path).nodes["adam"].params["lr"] == 0.01
-    assert app.longest_ms < 500.0
-
-
-def close(hand: Hand) -> None:
-    """Changed and not saved: Ctrl+Q asks; Cancel stays; Don't save ends. Before that, a cure for a refused wire."""
-    app = hand.app
-    core = app.core
-    left, top = app.canvas.origin
-    for name, at in (("digits", (60, 60)), ("Linear", (400, 60))):
-        hand.double_click((left + at[0], top + at[1]))
-        hand.type(name)
-        hand.key("Return")
-        hand.frames(4)
-    hand.until(lambda: core.findings.version == core.document.version)
-    hand.drag(hand.socket("digits", "out", "image"), hand.socket("Linear", "in", "x"))
-    assert not core.document.part.edges and core.message_is_error
-    hand.until(lambda: bool(app.dialogs.buttons), 20)
-    hand.frames(4)
-    first = next(iter(app.dialogs.buttons.values()))
-    hand.press(first)
-    assert len(core.document.part.edges) >= 2
-    nodes = len(core.document.part.nodes)
-    hand.key("ctrl+s")
-    hand.frames(6)
-    assert app.dialogs.is_open
-    hand.key("Delete", "x", "m")
-    assert len(core.document.part.nodes) == nodes
-    left, top = dpg.get_viewport_client_width() / 2 - 360, dpg.get_viewport_client_height() / 2 - 220
-    hand.click((left + 75, top + 420))  # Cancel
-    assert not app.dialogs.is_open
-    hand.key("ctrl+q")
-    hand.frames(4)
-    assert app.dialogs.is_open
-    hand.press(app.dialogs.buttons["Cancel"])
-    assert not app.dialogs.is_open and dpg.is_dearpygui_running()
-    core.autosave.write(core.document.graph, None)
-    hand.key("ctrl+q")
-    hand.frames(4)
-    hand.press(app.dialogs.buttons["Don't save"])
-    assert not dpg.is_dearpygui_running()
-
-
-def actions(hand: Hand) -> None:
-    """Every action of the keyboard map that the window has runs without a fault, as does Save as with a typed name."""
-    app = hand.app
-    core = app.core
-    for name in sorted(app.actions.names - {"quit", "new", "open", "save", "save_as"}):
-        app.actions.open_path(PROJECTS / "spiral_mlp.json")
-        hand.frames(3)
-        core.document.select(selected(["linear 1", "relu 1"]))
-        core.message = ""
-        app.actions.run(name)
-        hand.frames(2)
-        assert not core.message_is_error or name in ("enter", "expand", "paste"), f"{name}: {core.message}"
-        hand.key("Escape")
-    app.actions.open_path(PROJECTS / "spiral_mlp.json")
-    core.document.select(selected(["linear 1", "relu 1"]))
-    app.actions.run("collapse")
-    hand.frames(3)
-    (block,) = [node.id for node in core.document.part.nodes.values() if node.operator == "subgraph"]
-    hand.double_click(hand.node(block))
-    assert core.document.state.inside == (block,)
-    hand.frames(4)
-    app.actions.run("leave")
-    assert core.document.state.inside == ()
-
-
-def _is_seen(hand: Hand, id_: str) -> bool:
-    return id_ in hand.app.core.scene.nodes_in(hand.app.core.camera.seen)
-
-
-def _shown(hand: Hand, id_: str) -> Point:
-    hand.key("Home")
-    hand.frames(3)
-    return hand.node(id_)
-
-
-STORIES = {"select": select, "draw": draw, "train": train, "close": close, "actions": actions}
+def all_stories() -> dict[str, Callable[[object], None]]:
+    """By name."""
+    found = [story for name in modules() for story in importlib.import_module(f"tests.gui.{name}").STORIES]
+    return {story.__name__: story for story in found}
 
 
 def main() -> int:
+    from studio.view.app import App
+    from tests.gui.hand import Hand
+
     name, folder = sys.argv[1], Path(sys.argv[2])
     app = App()
     try:
-        STORIES[name](Hand(app, folder))
+        all_stories()[name](Hand(app, folder))
     finally:
         app.close()
     sys.stdout.write(f"{name}: {app.frames} frames, longest own part {app.longest_ms:.1f} ms\n")

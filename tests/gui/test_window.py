@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.gui.stories import all_stories
+
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 150
 
@@ -60,9 +62,9 @@ def told(arguments: list[str], display: str | None, home: Path) -> subprocess.Co
 
 @needs_display
 @pytest.mark.slow
-@pytest.mark.parametrize("story", ["select", "draw", "train", "close", "actions"])
+@pytest.mark.parametrize("story", [] if MISSING else list(all_stories()))
 def test_story(story: str, display: str, tmp_path: Path) -> None:
-    done = told(["tests/gui/stories.py", story, str(tmp_path)], display, tmp_path)
+    done = told(["-m", "tests.gui.stories", story, str(tmp_path)], display, tmp_path)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-4000:]}"
 
 

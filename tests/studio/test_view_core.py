@@ -56,19 +56,19 @@ def core(tmp_path: Path) -> Iterator[Core]:
 
 def until(core: Core, ready: Callable[[], bool]) -> list[messages.Message]:
     heard: list[messages.Message] = []
-    hear = core._hear
+    hear = core.trainer._hear
 
     def noted(message: messages.Message) -> None:
         heard.append(message)
         hear(message)
 
-    core._hear = noted
+    core.trainer._hear = noted
     end = time.monotonic() + 30
     while not ready():
         assert time.monotonic() < end, "it did not happen in time"
         core.tick(time.monotonic())
         time.sleep(0.002)
-    core._hear = hear
+    core.trainer._hear = hear
     return heard
 
 
@@ -77,32 +77,32 @@ def opened(heard: list[messages.Message]) -> int:
 
 
 def test_only_what_matters_is_compiled_again(core: Core):
-    core.step()
-    assert opened(until(core, lambda: core.record.step == 1)) == 1
+    core.trainer.step()
+    assert opened(until(core, lambda: core.trainer.record.step == 1)) == 1
     core.edit(Move(selected(["loss"]), 10.0, 0.0))
     core.set_param("adam", "lr", 0.02)
-    core.step()
-    assert opened(until(core, lambda: core.record.step == 2)) == 0
+    core.trainer.step()
+    assert opened(until(core, lambda: core.trainer.record.step == 2)) == 0
     assert core.document.part.nodes["adam"].params["lr"] == 0.02
     core.set_param("linear 1", "out_features", 9)
-    core.step()
-    assert opened(until(core, lambda: core.record.step == 3)) == 1
+    core.trainer.step()
+    assert opened(until(core, lambda: core.trainer.record.step == 3)) == 1
 
 
 def test_a_broken_drawing_is_not_run(core: Core):
     core.edit(Delete(selected(["linear 2"])))
     until(core, lambda: core.findings.version == core.document.version)
     assert core.problems
-    core.run()
-    assert core.message_is_error and core.phase == messages.IDLE
+    core.trainer.run()
+    assert core.message_is_error and core.trainer.phase == messages.IDLE
 
 
 def test_another_project_ends_the_run(core: Core):
-    core.run()
-    until(core, lambda: core.record.step > 0)
+    core.trainer.run()
+    until(core, lambda: core.trainer.record.step > 0)
     core.open(replace(core.document.graph, name="other"), None)
-    until(core, lambda: core.phase == messages.IDLE)
-    assert core.record.step == 0 and not core.passes
+    until(core, lambda: core.trainer.phase == messages.IDLE)
+    assert core.trainer.record.step == 0 and not core.trainer.passes
 
 
 def test_before_it_sleeps_the_drawing_is_autosaved(core: Core):

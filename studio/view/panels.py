@@ -1,0 +1,158 @@
+"""The panels: what there is, where each lies at first, which are shown. Docked windows that a person may move, stack and hide.
+
+The layout is a file of Dear ImGui beside the preferences; it names windows by their numbers, so a number is never given anew.
+To add a panel: a row in PANELS, its title in `texts.py`, its class in `app.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from munet import ProjectError, read_file, write_file
+from studio.preferences import preferences_file
+from studio.texts import text
+from studio.view import theme
+from studio.view.gui import Tag, dpg
+
+FIRST = 1_000_000_000  # Dear PyGui counts its own items from 1 and would run into small numbers
+STATUS_HEIGHT = 26
+MAX_BYTES = 2**20
+# Dock nodes of the first layout, as Dear ImGui writes them. {w}, {h}: pixels of the window.
+NODES = """[Docking][Data]
+DockSpace     ID=0x08BD597D Window=0x1BBC0F80 Pos=0,22 Size={w},{h} Split=Y
+  DockNode    ID=0x00000010 Parent=0x08BD597D SizeRef={w},{inner} Split=X
+    DockNode  ID=0x00000001 Parent=0x00000010 SizeRef={left},{inner} NoWindowMenuButton=1 Selected=0x00000000
+    DockNode  ID=0x00000011 Parent=0x00000010 SizeRef={rest},{inner} Split=X
+      DockNode ID=0x00000012 Parent=0x00000011 SizeRef={middle},{inner} Split=Y
+        DockNode ID=0x00000002 Parent=0x00000012 SizeRef={middle},{upper} CentralNode=1 NoWindowMenuButton=1
+        DockNode ID=0x00000003 Parent=0x00000012 SizeRef={middle},{lower} NoWindowMenuButton=1
+      DockNode ID=0x00000013 Parent=0x00000011 SizeRef={right},{inner} Split=Y
+        DockNode ID=0x00000004 Parent=0x00000013 SizeRef={right},{right_upper} NoWindowMenuButton=1
+        DockNode ID=0x00000005 Parent=0x00000013 SizeRef={right},{right_lower} NoWindowMenuButton=1
+  DockNode    ID=0x00000006 Parent=0x08BD597D SizeRef={w},{status} NoTabBar=1 NoResize=1
+"""
+PLACES = {"left": 1, "center": 2, "below": 3, "upper": 4, "lower": 5, "status": 6}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """`number` names the panel in layout files; `place` is a key of PLACES; `bare`: no room around what it holds."""
+
+    name: str
+    number: int
+    place: str
+    bare: bool = False
+    hidden: bool = False  # at first
+
+    @property
+    def tag(self) -> int:
+        return FIRST + self.number
+
+    @property
+    def title(self) -> str:
+        return text(f"panel.{self.name}")
+
+
+PANELS = (
+    Panel("nodes", 1, "left"),
+    Panel("graph", 2, "center", bare=True),
+    Panel("inspector", 3, "upper"),
+    Panel("training", 4, "lower"),
+    Panel("problems", 5, "below"),
+    Panel("passes", 6, "below"),
+    Panel("status", 7, "status"),
+)
+BY_NAME = {panel.name: panel for panel in PANELS}
+FIXED = ("graph", "status")  # cannot be hidden
+
+
+def layout_file() -> Path:
+    return preferences_file().with_name("layout.ini")
+
+
+class Panels:
+    """Call `prepare` before the viewport is made, `build` to make the windows; then panels are filled by `box(name)`."""
+
+    def __init__(self, path: Path | None = None):
+        self._path = path or layout_file()
+
+    def prepare(self, size: tuple[int, int], scale: float) -> None:
+        """Turn docking on with the person's layout, or with the first one if there is none that fits."""
+        known = self._read()
+        if any(f"[Window][###{panel.tag}]" not in known for panel in PANELS):
+            self.reset(size, scale)
+        dpg.configure_app(docking=True, docking_space=True, init_file=str(self._path))
+
+    def reset(self, size: tuple[int, int], scale: float) -> None:
+        """The first layout, from the next start on. A folder that cannot be written leaves everything in one heap, but usable."""
+        with contextlib.suppress(ProjectError, OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            write_file(self._path, first_layout(size, scale).encode())
+
+    def build(self) -> None:
+        bare, low = theme.padded_theme(0, 0), theme.padded_theme(8, 4)
+        for panel in PANELS:
+            fixed = panel.name in FIXED
+            dpg.add_window(
+                tag=panel.tag, label=panel.title, no_close=True, show=not panel.hidden, no_collapse=True,
+                no_scrollbar=fixed, no_scroll_with_mouse=fixed,
+            )  # fmt: skip
+            if panel.bare:
+                dpg.bind_item_theme(panel.tag, bare)
+            elif panel.name == "status":
+                dpg.bind_item_theme(panel.tag, low)
+
+    def box(self, name: str) -> Tag:
+        return BY_NAME[name].tag
+
+    def is_seen(self, name: str) -> bool:
+        """Whether the panel is shown and its tab is in front."""
+        return bool(dpg.is_item_shown(self.box(name)) and dpg.is_item_visible(self.box(name)))
+
+    def show(self, name: str) -> None:
+        """Bring a panel to the front."""
+        dpg.show_item(self.box(name))
+        dpg.focus_item(self.box(name))
+
+    def toggle(self, name: str) -> None:
+        if dpg.is_item_shown(self.box(name)):
+            dpg.hide_item(self.box(name))
+        else:
+            self.show(name)
+
+    def rename(self, name: str, title: str) -> None:
+        """Another title of a tab, such as one with a number."""
+        if dpg.get_item_label(self.box(name)) != title:
+            dpg.configure_item(self.box(name), label=title)
+
+    def save(self) -> None:
+        """Remember how panels lie."""
+        dpg.save_init_file(str(self._path))
+
+    def _read(self) -> str:
+        try:
+            return read_file(self._path, MAX_BYTES).decode(errors="replace")
+        except ProjectError:
+            return ""
+
+
+def first_layout(size: tuple[int, int], scale: float) -> str:
+    """The layout file of a window of that size: tools left, the graph in the middle, lists below it, training on the right."""
+    width, height = size
+    left, right, status = round(190 * scale), round(318 * scale), round(STATUS_HEIGHT * scale)
+    inner = height - 22 - status
+    lower = round(min(0.32 * inner, 240 * scale))
+    upper = round(0.42 * inner)
+    numbers = {
+        "w": width, "h": height - 22, "inner": inner, "left": left, "right": right, "rest": width - left,
+        "middle": width - left - right, "upper": inner - lower, "lower": lower, "right_upper": upper,
+        "right_lower": inner - upper, "status": status,
+    }  # fmt: skip
+    order: dict[str, int] = {}
+    windows: list[str] = []
+    for panel in PANELS:
+        at = order[panel.place] = order.get(panel.place, -1) + 1
+        windows.append(f"[Window][###{panel.tag}]\nCollapsed=0\nDockId=0x{PLACES[panel.place]:08X},{at}\n")
+    return "\n".join(windows) + "\n" + NODES.format(**numbers)
