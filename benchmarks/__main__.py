@@ -91,13 +91,22 @@ def _compare(works: Sequence[Workload], given: argparse.Namespace, folder: Path)
     chosen = [work for work in works if not given.only or work.key in given.only.split(",")]
     rows = [_row(work, given, folder) for work in chosen]
     modes = [mode for mode in given.modes.split(",") if any(mode in row for row in rows)]
-    head = ["step", *(f"PyTorch {mode}" for mode in modes), "MuNet", "on the device", "steps/s", "passes / levels", "losses"]
+    head = ["step", *(f"PyTorch {mode}" for mode in modes), "MuNet", "on the device", "steps/s", "passes / levels"]
+    head += ["MiB: PyTorch / MuNet", "losses"]
     table = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     for row in rows:
         cells = [row["title"], *(_us(row.get(mode)) for mode in modes), _us(row["wall_us"]), _us(row["device_us"])]
-        cells += [f"{1e6 / row['wall_us']:.4g}", f"{row['passes']} / {row['levels']}", row["losses"]]
+        cells += [f"{1e6 / row['wall_us']:.4g}", f"{row['passes']} / {row['levels']}", _mib(row), row["losses"]]
         table.append(f"| {' | '.join(cells)} |")
     return rows, table
+
+
+def _mib(row: dict[str, Any]) -> str:
+    """The most that PyTorch held at once in its best mode, and what MuNet holds."""
+    peaks = [row[name] for name in row if name.endswith("_peak_bytes") and row[name]]
+    theirs = f"{min(peaks) / 2**20:.1f}" if peaks else "-"
+    ours = f"{row['device_bytes'] / 2**20:.1f}" if row.get("device_bytes") else "-"
+    return f"{theirs} / {ours}"
 
 
 def _us(value: float | str | None) -> str:
@@ -110,6 +119,7 @@ def _row(work: Workload, given: argparse.Namespace, folder: Path) -> dict[str, A
     done = measure(work, folder, device=given.device, check_steps=CHECK_STEPS, stretch_s=given.seconds)
     row: dict[str, Any] = {"key": work.key, "title": work.title, "wall_us": done.wall_us, "device_us": done.device_us}
     row |= {"passes": done.passes, "levels": done.levels, "arena_bytes": done.arena_bytes, "munet_losses": done.losses}
+    row["device_bytes"] = done.device_bytes
     row["losses"] = f"{done.losses[0]:.5g} -> {done.losses[-1]:.5g}"
     print(f"  {work.key}: {done.wall_us:.1f} us, {row['losses']}", file=sys.stderr, flush=True)
     if importlib.util.find_spec("torch") is None:
@@ -128,7 +138,7 @@ def _row(work: Workload, given: argparse.Namespace, folder: Path) -> dict[str, A
     for mode in given.modes.split(","):
         if mode in peers.MODES and (device == "cuda" or mode == "eager"):
             try:
-                row[mode] = peers.time_us(work, done.parameters, device, mode, given.seconds)
+                row[mode], row[f"{mode}_peak_bytes"] = peers.time_and_peak(work, done.parameters, device, mode, given.seconds)
             except Exception as problem:  # noqa: BLE001  # a compiler or driver of PyTorch's that fails must not end the run
                 row[mode] = f"failed: {type(problem).__name__}"
             print(f"  {work.key}: PyTorch {mode} {row[mode]}", file=sys.stderr, flush=True)

@@ -28,6 +28,7 @@ class Measured:
     passes: int = 0
     levels: int = 0
     arena_bytes: int = 0
+    device_bytes: int | None = None  # all that the session holds on the device, samples included
     all_us: list[float] = field(default_factory=list)
 
 
@@ -64,4 +65,5 @@ def measure(work: Workload, folder: Path, *, device: str, check_steps: int, stre
             done.device_us = 1e3 * (session.totals.gpu_ms - gpu_ms) / (session.totals.timed_steps - timed)
         program = session.program
         done.passes, done.levels, done.arena_bytes = program.pass_count, program.level_count, program.memory.arena_bytes
+        done.device_bytes = getattr(session.executor, "allocated_bytes", None)
         return done

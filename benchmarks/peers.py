@@ -155,8 +155,20 @@ def losses(work: Workload, parameters: Mapping[str, np.ndarray[Any, Any]], devic
     return [float(peer.step().detach()) for _ in range(steps)]
 
 
-def time_us(work: Workload, parameters: Mapping[str, np.ndarray[Any, Any]], device: str, mode: str, stretch_s: float) -> float:
-    """Median microseconds of a step."""
+def time_and_peak(
+    work: Workload, parameters: Mapping[str, np.ndarray[Any, Any]], device: str, mode: str, stretch_s: float
+) -> tuple[float, int]:
+    """Median microseconds of a step, and the most bytes of the GPU that tensors took at once (0 without a GPU)."""
+    on_gpu, before = device == "cuda", 0
+    if on_gpu:
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+    us = _time_us(work, parameters, device, mode, stretch_s)
+    return us, torch.cuda.max_memory_allocated() - before if on_gpu else 0
+
+
+def _time_us(work: Workload, parameters: Mapping[str, np.ndarray[Any, Any]], device: str, mode: str, stretch_s: float) -> float:
     peer = Peer(work, parameters, device)
     step: Callable[[], object] = peer.step
     if mode == "compile":

@@ -7,26 +7,10 @@ The operators that gradient rules and layers are put together from are in `munet
 
 from munet.data.dataset import Dataset
 from munet.engine.builder import Builder
+from munet.engine.declaring import layer, not_differentiable, operator, optimiser, reduced, schedule, source
 from munet.engine.ir.module import Initial, Value
 from munet.engine.kernels import Contraction, Elementwise, Reduction
-from munet.engine.operator import (
-    Array,
-    Axes,
-    Choice,
-    Grads,
-    Input,
-    Live,
-    Output,
-    Param,
-    Sample,
-    layer,
-    not_differentiable,
-    operator,
-    optimiser,
-    reduced,
-    schedule,
-    source,
-)
+from munet.engine.operator import Array, Axes, Choice, Grads, Input, Live, Output, Param, Sample
 
 __all__ = [
     "operator", "layer", "optimiser", "schedule", "source", "not_differentiable", "reduced",

@@ -8,10 +8,11 @@ from collections.abc import Callable
 import numpy as np
 
 from munet.engine.builder import Builder
+from munet.engine.declaring import layer, operator
 from munet.engine.errors import ShapeError
 from munet.engine.ir.module import Initial, Value
 from munet.engine.kernels import Elementwise
-from munet.engine.operator import Array, Choice, Grads, Input, Output, Param, Sample, layer, operator
+from munet.engine.operator import Array, Choice, Grads, Input, Output, Param, Sample
 from munet.engine.shapes import normal_axes
 from munet.nodes.arithmetic import absolute, exp, greater, less, log, square, stop_gradient, where
 from munet.nodes.functions import erf, erf_of, unary

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from munet.engine.declaring import not_differentiable, operator
 from munet.engine.dtypes import BOOL, BY_NAME
 from munet.engine.ir.module import Value
 from munet.engine.kernels import Elementwise, View
-from munet.engine.operator import Array, Choice, Grads, Input, Output, Sample, not_differentiable, operator
+from munet.engine.operator import Array, Choice, Grads, Input, Output, Sample
 from munet.engine.scalar import apply, literal
 from munet.nodes.samples import apart, normal, positive, truths, whole
 

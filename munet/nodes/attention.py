@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 from munet.engine.builder import Builder
+from munet.engine.declaring import layer
 from munet.engine.dtypes import BOOL
 from munet.engine.errors import ShapeError
 from munet.engine.ir.module import Initial, Value
-from munet.engine.operator import Input, Param, layer
+from munet.engine.operator import Input, Param
 from munet.nodes.activations import gelu, softmax
 from munet.nodes.arithmetic import where
 from munet.nodes.indexing import take_rows

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from munet.engine.declaring import operator
 from munet.engine.errors import ShapeError
 from munet.engine.ir.module import Value
 from munet.engine.kernels import Contraction
-from munet.engine.operator import Array, Grads, Input, Output, Param, Sample, operator
+from munet.engine.operator import Array, Grads, Input, Output, Param, Sample
 from munet.engine.shapes import Dims, window_count
 from munet.nodes.samples import normal
 from munet.nodes.shape_ops import reshape, slice_

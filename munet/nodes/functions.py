@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from munet.engine.declaring import operator
 from munet.engine.ir.module import Value
 from munet.engine.kernels import Elementwise
-from munet.engine.operator import Array, Grads, Input, Operator, Output, Param, Sample, operator
+from munet.engine.operator import Array, Grads, Input, Operator, Output, Param, Sample
 from munet.nodes.arithmetic import div, exp, greater_equal, less_equal, sqrt, square, where
 from munet.nodes.samples import apart, normal, positive, whole
 

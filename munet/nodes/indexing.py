@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from munet.engine.builder import Builder
+from munet.engine.declaring import layer, not_differentiable, operator
 from munet.engine.errors import ShapeError
 from munet.engine.index import Index, fresh, within
 from munet.engine.ir.module import Shape, Value
 from munet.engine.kernels import Indices, Site, View, fold, number_to_index
-from munet.engine.operator import Array, Grads, Input, Output, Param, Sample, layer, not_differentiable, operator
+from munet.engine.operator import Array, Grads, Input, Output, Param, Sample
 from munet.engine.scalar import Expr, InRange, Literal, Position, Where, apply, guarded, literal
 from munet.engine.shapes import normal_axes
 from munet.nodes.samples import normal, whole

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from munet.engine.operator import Input, Output, Param, relay
+from munet.engine.declaring import relay
+from munet.engine.operator import Input, Output, Param
 
 
 @relay("subgraph", params={"graph": Param("", doc="name of the subgraph")})

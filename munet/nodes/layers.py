@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 from munet.engine.builder import Builder
+from munet.engine.declaring import layer
 from munet.engine.errors import ShapeError
 from munet.engine.ir.module import Initial, Value
-from munet.engine.operator import Input, Param, layer
+from munet.engine.operator import Input, Param
 from munet.nodes.arithmetic import cast, sin
 from munet.nodes.convolution import GEOMETRY, Pair, conv2d, conv_transpose2d
 from munet.nodes.linear import matmul

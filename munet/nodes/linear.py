@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from munet.engine.declaring import operator
 from munet.engine.ir.module import Value
 from munet.engine.kernels import Contraction
-from munet.engine.operator import Array, Grads, Input, Output, Sample, operator
+from munet.engine.operator import Array, Grads, Input, Output, Sample
 from munet.nodes.samples import normal
 from munet.nodes.shape_ops import transpose
 

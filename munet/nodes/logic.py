@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from munet.engine.builder import Builder
+from munet.engine.declaring import layer, not_differentiable, operator
 from munet.engine.ir.module import Value
 from munet.engine.kernels import Elementwise
-from munet.engine.operator import Array, Axes, Input, Operator, Output, Param, Sample, layer, not_differentiable, operator
+from munet.engine.operator import Array, Axes, Input, Operator, Output, Param, Sample
 from munet.nodes.arithmetic import cast
 from munet.nodes.reductions import max_, min_
 from munet.nodes.samples import truths

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from munet.engine.builder import Builder
+from munet.engine.declaring import layer
 from munet.engine.errors import ShapeError
 from munet.engine.ir.module import Value
-from munet.engine.operator import Choice, Input, Param, layer
+from munet.engine.operator import Choice, Input, Param
 from munet.nodes.activations import log_softmax, softplus
 from munet.nodes.arithmetic import absolute, cast, greater, less, log, maximum, not_equal, sqrt, square, where
 from munet.nodes.functions import log1p

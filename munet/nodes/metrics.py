@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from munet.engine.builder import Builder
+from munet.engine.declaring import layer
 from munet.engine.ir.module import Value
-from munet.engine.operator import Input, Param, layer
+from munet.engine.operator import Input, Param
 from munet.nodes.activations import log_softmax
 from munet.nodes.arithmetic import absolute, cast, equal, exp, greater, less, log, square
 from munet.nodes.indexing import pick

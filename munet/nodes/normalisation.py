@@ -10,9 +10,10 @@ import math
 from collections.abc import Sequence
 
 from munet.engine.builder import Builder
+from munet.engine.declaring import layer
 from munet.engine.errors import ShapeError
 from munet.engine.ir.module import Initial, Shape, Value
-from munet.engine.operator import Input, Param, layer
+from munet.engine.operator import Input, Param
 from munet.nodes.arithmetic import rsqrt, square
 from munet.nodes.reductions import mean
 from munet.nodes.shape_ops import reshape

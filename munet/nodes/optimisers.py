@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from munet.engine.declaring import optimiser
 from munet.engine.hostscalar import square_root
 from munet.engine.ir.module import Value
-from munet.engine.operator import Live, Param, optimiser
+from munet.engine.operator import Live, Param
 from munet.nodes.arithmetic import sign, sqrt
 
 BETA1, BETA2 = Live(0.9, min=0.0, max=0.9999), Live(0.999, min=0.0, max=0.99999)

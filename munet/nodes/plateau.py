@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from munet.engine.builder import Builder
+from munet.engine.declaring import layer
 from munet.engine.dtypes import F32
 from munet.engine.ir.module import Initial, Value
-from munet.engine.operator import Input, Param, layer
+from munet.engine.operator import Input, Param
 from munet.nodes.arithmetic import less, where
 from munet.nodes.logic import logical_and, logical_not
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from munet.engine.declaring import not_differentiable, operator
 from munet.engine.dtypes import BY_NAME
 from munet.engine.index import Index
 from munet.engine.ir.module import Value
 from munet.engine.kernels import Indices, Site, Update, View, Watch, number_to_index
-from munet.engine.operator import Array, Choice, Grads, Input, Output, Param, Sample, not_differentiable, operator
+from munet.engine.operator import Array, Choice, Grads, Input, Output, Param, Sample
 from munet.engine.scalar import Expr, InRange, Literal, Where, apply, literal
 from munet.nodes.samples import normal, whole
 

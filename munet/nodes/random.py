@@ -10,11 +10,12 @@ import numpy as np
 
 from munet.engine import philox
 from munet.engine.builder import Builder
+from munet.engine.declaring import layer, not_differentiable, operator
 from munet.engine.dtypes import F32, I32, U32
 from munet.engine.index import Index, flatten, within
 from munet.engine.ir.module import Initial, Shape, Value
 from munet.engine.kernels import Indices, Site, View, number_to_index
-from munet.engine.operator import Array, Choice, Grads, Input, Output, Param, Sample, layer, not_differentiable, operator
+from munet.engine.operator import Array, Choice, Grads, Input, Output, Param, Sample
 from munet.engine.scalar import Divides, Expr, InRange, Literal, Position, apply, guarded
 from munet.nodes.arithmetic import cast, less, where
 from munet.nodes.functions import mod

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from munet.engine.builder import Builder
+from munet.engine.declaring import layer, operator
 from munet.engine.errors import ShapeError
 from munet.engine.index import within
 from munet.engine.ir.module import Shape, Value
 from munet.engine.kernels import Indices, Site, View
-from munet.engine.operator import Array, Choice, Grads, Input, Output, Param, Sample, layer, operator
+from munet.engine.operator import Array, Choice, Grads, Input, Output, Param, Sample
 from munet.engine.scalar import Divides, Expr, InRange, guarded
 from munet.engine.shapes import normal_axes
 from munet.nodes.samples import normal

@@ -7,24 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from munet.engine.builder import Builder
+from munet.engine.declaring import layer, not_differentiable, operator, reduced
 from munet.engine.errors import ShapeError
 from munet.engine.index import fresh
 from munet.engine.ir.module import Value
 from munet.engine.kernels import Indices, Reduction, Site, View, fold
-from munet.engine.operator import (
-    Array,
-    Axes,
-    Grads,
-    Input,
-    Operator,
-    Output,
-    Param,
-    Sample,
-    layer,
-    not_differentiable,
-    operator,
-    reduced,
-)
+from munet.engine.operator import Array, Axes, Grads, Input, Operator, Output, Param, Sample
 from munet.engine.scalar import Expr
 from munet.engine.shapes import reduced_shape
 from munet.nodes.arithmetic import cast, equal, exp, log, sqrt, square, stop_gradient, where

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from munet.engine.operator import Live, Param, schedule
+from munet.engine.declaring import schedule
+from munet.engine.operator import Live, Param
 
 
 @schedule("constant_rate", params={"rate": Live(1e-3, min=0.0)})

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from munet.engine.declaring import not_differentiable, operator
 from munet.engine.errors import ShapeError
 from munet.engine.index import Index, flatten, unflatten, within
 from munet.engine.ir.module import Shape, Value
 from munet.engine.kernels import Indices, Site, View
-from munet.engine.operator import Array, Grads, Input, Output, Param, Sample, not_differentiable, operator
+from munet.engine.operator import Array, Grads, Input, Output, Param, Sample
 from munet.engine.scalar import Expr, InRange, Where, guarded
 from munet.engine.shapes import broadcast_shapes, normal_axes, resolve_reshape
 from munet.nodes.samples import normal

@@ -5,7 +5,8 @@ from __future__ import annotations
 from munet.data import fashion, pictures, synthetic, tables, text
 from munet.data.dataset import Dataset
 from munet.data.digits import digits as load_digits
-from munet.engine.operator import Output, Param, source
+from munet.engine.declaring import source
+from munet.engine.operator import Output, Param
 
 
 @source("digits", outputs={"image": Output("n 1 28 28", "u8"), "label": Output("n", "u8")}, batch=100)

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from munet.engine.builder import Builder
+from munet.engine.declaring import layer
 from munet.engine.errors import MunetError, NonFiniteError
 from munet.engine.graph import Edge, Graph, Node
 from munet.engine.ir.module import Initial, Value
-from munet.engine.operator import Input, layer
+from munet.engine.operator import Input
 from munet.engine.session import Session
 from munet.nodes.reductions import mean
 
