@@ -5,30 +5,43 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from types import FrameType
+from types import FrameType, TracebackType
 
 
 def main() -> None:
-    """Nothing has begun until all is imported, so that Ctrl-C may end the process on the spot."""
-    before = signal.getsignal(signal.SIGINT)
-    if before != signal.SIG_IGN:
-        signal.signal(signal.SIGINT, _leave)
-    try:
-        from munet.cli import main as run  # late: it takes a second
-    except Exception as error:
-        # A faulty file of the user's own nodes (MUNET_NODES) ends the import of all of munet, the error's class included.
-        if type(error).__name__ != "DeclarationError":
-            raise
-        sys.stderr.write(f"munet: {error}\n")
-        sys.exit(2)
+    begin()
+    from munet.cli import main as run  # late: it takes a second
 
-    if before != signal.SIG_IGN:
-        signal.signal(signal.SIGINT, before)
     run()
+
+
+def begin() -> None:
+    """While all is imported, Ctrl-C may end the process on the spot; a fault in own nodes is told without a traceback."""
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, _leave)
+    sys.excepthook = _told
+
+
+def imported() -> None:
+    """From now on Ctrl-C and faults are the command's own business."""
+    if signal.getsignal(signal.SIGINT) is _leave:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if sys.excepthook is _told:
+        sys.excepthook = sys.__excepthook__
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
     os._exit(130)
+
+
+def _told(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    # A faulty file of the user's own nodes (MUNET_NODES) ends the import of all of munet, the error's class included.
+    if kind.__name__ != "DeclarationError":
+        sys.__excepthook__(kind, error, trace)
+        return
+    sys.stderr.write(f"munet: {error}\n")
+    sys.stderr.flush()
+    os._exit(2)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 import munet.nodes  # noqa: F401  # fills the registry
+import munet_command
 from munet import cli_operators, cli_shaders, cli_tools
 from munet.console import (
     DeviceOption,
@@ -62,6 +63,7 @@ REPORT_EVERY_S = 2.0  # between lines where the output is no terminal
 
 def main() -> None:
     """The entry point of the command."""
+    munet_command.imported()
     try:
         app()
     except BrokenPipeError:  # `munet dump ... | head`

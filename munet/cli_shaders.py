@@ -12,7 +12,9 @@ from rich.console import Console
 
 import munet.nodes  # noqa: F401  # fills the registry
 from munet.engine.codegen.asset_choice import explain
-from munet.engine.codegen.shader_asset import Asset, asset_names, load_asset
+from munet.engine.codegen.own_variants import faults, whole_asset
+from munet.engine.codegen.shader_asset import Asset, asset_names
+from munet.engine.codegen.verdicts import known_of
 from munet.engine.device import DeviceInfo
 from munet.engine.errors import DeviceError, MunetError, ShaderError
 from munet.engine.execute.choose import device_index, device_info
@@ -47,13 +49,16 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
 def list_assets() -> None:
     """List assets with their variants by rank."""
     for name in asset_names():
-        asset = load_asset(name)
+        asset = whole_asset(name)
         out.print(f"{name} ({', '.join(asset.contract.dimensions)})", markup=False)
         for variant in asset.variants:
             choices = f"; {len(variant.configurations)} configurations" if len(variant.configurations) > 1 else ""
-            out.print(f"  {variant.name:12} rank {variant.rank:3}  {variant.summary}{choices}", markup=False)
+            mine = "; your own" if variant.own else ""
+            out.print(f"  {variant.name:12} rank {variant.rank:3}  {variant.summary}{choices}{mine}", markup=False)
             if variant.when is not None:
                 out.print(f"  {'':12} when {variant.when.text}", markup=False)
+        for fault in faults(name):
+            err.print(str(fault), markup=False)
 
 
 @app.command("verify")
@@ -63,11 +68,14 @@ def verify_assets(
     device: DeviceOption = "auto",
     seed: Annotated[int, typer.Option(min=0, help="of the inputs")] = 0,
 ) -> None:
-    """Run every eligible variant with every choice of constants on all shapes of its contract, and compare with NumPy."""
+    """Run every eligible variant with every choice of constants on all shapes of its contract, and compare with NumPy.
+
+    Verdicts and times are kept: programs use nothing that was wrong here.
+    """
     verdicts: list[Verdict] = []
     with VulkanExecutor(device_index(device)) as executor:
         for name in [asset] if asset else asset_names():
-            for verdict in verify(load_asset(name), executor, seed=seed):
+            for verdict in verify(whole_asset(name), executor, seed=seed):
                 verdicts.append(verdict)
                 if not verdict.fine:
                     out.print(verdict.problem, markup=False)
@@ -97,7 +105,7 @@ def explain_choice(
     if len(given) != len(names):
         raise ShaderError(f"{op}: give {', '.join(names)}; there are {len(sizes)} sizes")
     dims = dict(zip(names, given, strict=True))
-    for variant, reason in explain(asset, dims, info):
+    for variant, reason in explain(asset, dims, info, known_of(asset, dims, info)):
         out.print(f'{asset.name} on "{info.name}": {variant}.comp {reason}', markup=False)
     out.print(_note(asset, info), markup=False)
 
@@ -106,15 +114,17 @@ def _asset_of(op: str) -> Asset:
     """The asset of that name, or the one that overrides the operator."""
     operator = REGISTRY.get(op)
     if isinstance(operator, Operator) and isinstance(operator.kernel, Contraction):
-        return load_asset("contraction")
+        return whole_asset("contraction")
     if op in REGISTRY:
         raise ShaderError(f"{op} has no shader asset: its kernel is always generated")
-    return load_asset(op)
+    return whole_asset(op)
 
 
 def _note(asset: Asset, device: DeviceInfo) -> str:
     if asset.name != "contraction":
         return ""
     if device.is_cpu:
-        return "On a CPU driver every contraction keeps its generated kernel."
+        return (
+            "On a CPU driver a contraction keeps its generated kernel unless a variant was measured faster or is set to be used."
+        )
     return "Where generic.comp is chosen, programs use their generated kernel."

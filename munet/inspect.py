@@ -4,11 +4,21 @@ munet.inspect.registry()                    declarations of all nodes
 munet.inspect.wire_shapes(graph)            shapes and dtypes on the wires
 session.passes, session.memory_plan         PassView, MemoryPlan
 session.timings(), session.profile(5)       Timings by pass and by node
+session.limits(), session.unfused()        what the device can do at best; the step without fusion
 munet.inspect.glsl_of(session.program, "conv 1"), ir_of(...)
 munet.inspect.costs(graph)                  parameters, arithmetic and bytes of each node
+munet.inspect.live_parameters(graph)        what `Session.set` can change
+munet.inspect.devices()                     DeviceInfo of each Vulkan device, and why there is none
+munet.inspect.histogram(array), summary()   of what `look`, `tap` and `gradients` bring
+munet.inspect.vocabulary(file)              letters of a text by their numbers, as the text source has them
+munet.inspect.read_run(folder)              an earlier run: settings, series, checkpoints
 """
 
+from munet.data.text import vocabulary
+from munet.engine.backward import Gradients
 from munet.engine.costs import Costs, NodeCost, costs
+from munet.engine.device import DeviceInfo
+from munet.engine.execute.choose import devices, why_no_devices
 from munet.engine.inspect import (
     DeclarationView,
     MemoryPlan,
@@ -26,13 +36,21 @@ from munet.engine.inspect import (
     registry,
     wire_shapes,
 )
-from munet.engine.prediction import Histogram, Summary
+from munet.engine.limits import Limits, known_limits
+from munet.engine.livevalues import LiveParameter, live_parameters
+from munet.engine.looking import TensorView
+from munet.engine.pastruns import Checkpoint, PastRun, read_run
+from munet.engine.prediction import Histogram, Summary, histogram, summary
 from munet.engine.profiling import NodeTime, TimedPass, Timings
+from munet.engine.unfused import Total, Unfused, UnfusedOp
 
 __all__ = [
     "registry", "declaration", "DeclarationView", "SocketView", "ParamView",
     "wire_shapes", "WireView", "passes_of", "PassView", "glsl_of", "ir_of",
     "plan_of", "MemoryPlan", "PlannedValue", "Sharing",
-    "Timings", "TimedPass", "NodeTime", "Histogram", "Summary",
-    "costs", "Costs", "NodeCost",
+    "Timings", "TimedPass", "NodeTime", "Histogram", "Summary", "histogram", "summary", "Gradients", "TensorView",
+    "vocabulary",
+    "costs", "Costs", "NodeCost", "live_parameters", "LiveParameter",
+    "devices", "why_no_devices", "DeviceInfo", "read_run", "PastRun", "Checkpoint",
+    "Limits", "known_limits", "Unfused", "UnfusedOp", "Total",
 ]  # fmt: skip

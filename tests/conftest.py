@@ -5,12 +5,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_own_shaders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests see the shipped shader variants alone, not those of whoever runs them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MUNET_SHADERS", str(tmp_path_factory.mktemp("shaders")))
+        yield
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -16,19 +16,19 @@ ROOT = Path(__file__).resolve().parents[1]
 # Files below munet/engine, in the order in which data flows. "folder/" stands for all of its files that are not listed
 # themselves: those may import each other, but never in a circle.
 ORDER = """
-    __init__ version settings errors assets cachefile
+    __init__ version settings errors assets cachefile stages
     dtypes shapes ir/__init__ ir/module ir/text
     graph device
-    index scalar kernels operator coordinates ir/verify ir/evaluate
+    index scalar kernels operator declaring coordinates ir/verify ir/evaluate
     hostscalar philox builder initial
     files strict_json project_model project
     autodiff subgraphs structure optimising lower validate
     transforms/ codegen/ passlist program plan/ emit compile
     execute/
-    inspect costs profiling livevalues
-    events feeding pacing checkpoint runfolder states restoring evaluation diagnose
-    training prediction replacing recipe reporting session
-    compare dump kernel_check
+    inspect costs profiling limits unfused livevalues
+    events feeding pacing checkpoint runfolder pastruns states restoring evaluation diagnose
+    training prediction looking backward replacing recipe reporting session
+    compare dump kernel_check tuning asset_views
 """.split()
 
 ONLY_IN = {  # package -> the one place that may import it

@@ -51,6 +51,11 @@ def depends(b: Builder, loss: Value, wrt: Sequence[Value]) -> bool:
     return loss in _depend_on(b.ops, wrt)
 
 
+def depending(b: Builder, wrt: Sequence[Value]) -> set[Value]:
+    """All floats whose derivatives by `wrt` may differ from 0, `wrt` included."""
+    return _depend_on(b.ops, wrt)
+
+
 def values_behind(b: Builder, value: Value) -> set[Value]:
     """All values that `value` is computed from."""
     reached = {value}

@@ -24,6 +24,7 @@ from munet.engine.version import VERSION
 
 FORMAT = 1
 _KEY = "munet"
+_HEADER_BYTES = 100_000_000  # safetensors takes no longer header
 _SHOWN = 5  # differences listed in an error
 
 
@@ -64,6 +65,20 @@ def read_checkpoint(path: PathLike) -> tuple[dict[str, Array], Header]:
     except (SafetensorError, KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise CheckpointError(f"{file}: this is no checkpoint of MuNet, or it is damaged ({error})") from None
     return arrays, header
+
+
+def read_header(path: PathLike) -> Header:
+    """The header alone, however large the file. Raises CheckpointError saying what is wrong with it."""
+    file = str(path)
+    try:
+        with Path(file).open("rb") as stream:
+            size = stream.read(8)
+            content = size + stream.read(min(int.from_bytes(size, "little"), _HEADER_BYTES))
+        return _header(content)
+    except OSError as error:
+        raise CheckpointError(f"{file}: it cannot be read ({error.strerror})") from None
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise CheckpointError(f"{file}: this is no checkpoint of MuNet, or it is damaged ({error})") from None
 
 
 def read_arrays(path: PathLike) -> dict[str, Array]:

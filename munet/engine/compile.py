@@ -18,6 +18,7 @@ from munet.engine.passlist import Placement
 from munet.engine.plan.buffers import plan_buffers
 from munet.engine.plan.levels import order_levels
 from munet.engine.program import Program
+from munet.engine.stages import Report, silent, within
 from munet.engine.transforms import chosen
 
 
@@ -28,6 +29,7 @@ def compile_program(
     states: Mapping[str, Placement] | None = None,
     off: Collection[str] = (),
     check: bool = False,
+    report: Report = silent,
 ) -> Program:
     """The program of one step of `module` on `device`.
 
@@ -35,17 +37,24 @@ def compile_program(
     off     names of transforms to leave out; "alias" lets no values share bytes, "join" no ops share a pass, "assets"
             uses generated kernels alone
     check   verify the module between transforms
+    report  hears how far it is
     Raises GraphError when the device cannot hold or compute something, naming the node.
     """
-    transformed = transform(module, device, off=off, check=check)
+    transformed = transform(module, device, off=off, check=check, report=within(report, 0.0, 0.7))
+    report("planning", 0.7)
     schedule = order_levels(transformed)
     plan = plan_buffers(schedule, device, states=states, alias="alias" not in off)
+    report("writing shaders", 0.85)
     return emit_program(schedule, plan, device, join="join" not in off, assets="assets" not in off)
 
 
-def transform(module: Module, device: DeviceInfo, *, off: Collection[str] = (), check: bool = False) -> Module:
+def transform(
+    module: Module, device: DeviceInfo, *, off: Collection[str] = (), check: bool = False, report: Report = silent
+) -> Module:
     """The module after all transforms."""
-    for step in chosen([name for name in off if name not in ("alias", "join", "assets")]):
+    steps = chosen([name for name in off if name not in ("alias", "join", "assets")])
+    for place, step in enumerate(steps):
+        report("fusing", place / len(steps))
         module = step(module, device)
         if check:
             verify(module)

@@ -28,6 +28,7 @@ class DeviceInfo:
     push_bytes: int = 128
     loop_limit: int = 0  # turns of all loops of an invocation after which the driver silently stops it; 0 = none
     subgroup_size: int = 1
+    subgroup_sizes: tuple[int, int] = (1, 1)  # the smallest and the largest that a shader may ask for
     subgroup_ops: tuple[str, ...] = ()  # e.g. ("basic", "arithmetic")
     timestamp_period_ns: float = 0.0  # 0 = no timestamps
     memory_bytes: int = 0  # largest device-local heap

@@ -148,7 +148,7 @@ def _emit_pass(units: Sequence[Unit], level: int, device: DeviceInfo) -> Compute
 def _asset_kernel(unit: Unit, choice: Choice, buffers: Sequence[Buffer]) -> Kernel:
     return Kernel(
         f"{ASSET}/{choice.variant.name}",
-        write_variant(unit.part.form, choice, buffers),
+        write_variant(unit.part.form, choice, buffers, unit.part.watched, unit.part.flag),
         len(buffers),
         constants=choice.variant.specialization(choice.configuration),
         variant=choice.variant.name,

@@ -58,6 +58,7 @@ class Frame:
     position: tuple[float, float]
     size: tuple[float, float]
     color: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,8 @@ class Sharing:
 class PlannedValue:
     """Where a value lies and when it lives. `first` and `last` are the levels of its first write and last read.
 
-    A source, which is there before the step, has first = -1.
+    A source, which is there before the step, has first = -1. `kind`: the role, but a temporary of a node is an "activation" or
+    a "gradient"; counters, metrics and what optimisers work with stay "temporary".
     """
 
     index: int
@@ -133,6 +134,7 @@ class PlannedValue:
     first: int
     last: int
     shares: tuple[Sharing, ...] = ()
+    kind: str = "temporary"
 
 
 @dataclass(frozen=True)
@@ -265,7 +267,8 @@ def plan_of(program: Program) -> MemoryPlan:
         head = (index, name, roles[place.buffer], node, value.shape, value.dtype.name)
         where = (place.buffer, place.offset_bytes, place.size_bytes)
         first, last = spans[value]
-        planned.append(PlannedValue(*head, *where, first, last, tuple(shared.get(value, ()))))
+        kind = _kind_of(value, makers.get(value), node) if roles[place.buffer] == "temporary" else roles[place.buffer]
+        planned.append(PlannedValue(*head, *where, first, last, tuple(shared.get(value, ())), kind))
     return MemoryPlan(program.buffers, tuple(planned), program.memory)
 
 
@@ -302,6 +305,13 @@ def _why(
     if maker is not None and early in maker.inputs:
         return "the result is written over an input that nobody reads afterwards, element by element"
     return "one is a part or a view of the other"
+
+
+def _kind_of(value: Value, maker: Op | None, node: str) -> str:
+    """Of a temporary: by the plain op that makes it."""
+    plain = [op for region in maker.regions for op in region.ops if value in op.outputs] if maker is not None else []
+    origin = plain[-1].origin if plain else maker.origin if maker is not None else ()
+    return "gradient" if "gradient" in origin[1:] else "activation" if node and origin else "temporary"
 
 
 def _node_of(op: Op | None) -> str:

@@ -7,16 +7,17 @@ A variant runs with its plain include, so that nothing but the variant itself is
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from munet.engine.codegen.asset_check import check_asset
-from munet.engine.codegen.asset_choice import eligible_configurations
+from munet.engine.codegen.asset_check import check_variant
+from munet.engine.codegen.asset_choice import eligible_configurations, misfit
 from munet.engine.codegen.shader_asset import Asset, Configuration, Tolerance, Variant
-from munet.engine.device import DeviceInfo
+from munet.engine.codegen.verdicts import Judged, keep_judged
 from munet.engine.errors import ShaderError
 from munet.engine.execute.base import Executor
 from munet.engine.ir.module import Module, Op
@@ -25,6 +26,7 @@ from munet.engine.program import BufferSpec, Program
 
 Array = np.ndarray[Any, Any]
 GUARD_WORDS = 1024  # on each side of a buffer: a stray write by a whole tile's row lands in it
+TIMED_RUNS = 5
 GUARD = np.uint32(0x7FC0DEAD)  # a NaN that no arithmetic gives: reading a guard shows in the result as well
 
 
@@ -61,27 +63,59 @@ class Verdict:
         return not self.problem
 
 
-def verify(asset: Asset, executor: Executor, *, seed: int = 0, reference: Reference | None = None) -> Iterator[Verdict]:
-    """One verdict after the other; what is not eligible on the device is left out.
+def verify(
+    asset: Asset, executor: Executor, *, only: str = "", seed: int = 0, reference: Reference | None = None
+) -> Iterator[Verdict]:
+    """One verdict after the other, of all variants or of `only` that one; what is not eligible on the device is left out.
 
+    What came of a choice of constants is kept with its time (`verdicts.py`), so that programs use nothing that was wrong.
     Raises ShaderError or DeclarationError when a variant does not compile or does not fit its contract.
     """
-    reference = reference or REFERENCES.get(asset.name)
+    reference = reference or reference_of(asset)
     if executor.info.kind == "reference":
         raise ShaderError("the NumPy reference runs no shaders; verify them on a Vulkan device")
+    for variant in [asset.variant(only)] if only else asset.variants:
+        check_variant(asset.name, asset.contract, variant, api_version=executor.info.api_version)
+        for configuration in eligible_configurations(variant, executor.info):
+            found: list[Verdict] = []
+            fitting = [dims for dims in asset.contract.shapes if not misfit(variant, configuration, dims, executor.info)]
+            if not fitting:
+                continue
+            for dims in fitting:
+                found.append(_verify_one(asset, variant, configuration, dims, reference, executor, seed))
+                yield found[-1]
+            error, problem = max(v.error for v in found), next((v.problem for v in found if not v.fine), "")
+            largest = max(fitting, key=lambda dims: math.prod(dims.values()))
+            us = time_variant(asset, variant, configuration, largest, executor, reference)
+            keep_judged(asset, variant, configuration, executor.info, Judged(len(found), error, problem, us))
+
+
+def reference_of(asset: Asset) -> Reference:
+    """Raises ShaderError for an asset that has none."""
+    reference = REFERENCES.get(asset.name)
     if reference is None:
         raise ShaderError(f"asset {asset.name} has no reference to be verified against")
-    check_asset(asset, api_version=executor.info.api_version)
-    for variant in asset.variants:
-        for configuration in eligible_configurations(variant, executor.info):
-            for dims in asset.contract.shapes:
-                if _fits(variant, configuration, dims, executor.info):
-                    yield _verify_one(asset, variant, configuration, dims, reference, executor, seed)
+    return reference
 
 
-def _fits(variant: Variant, configuration: Configuration, dims: Mapping[str, int], device: DeviceInfo) -> bool:
-    grid = variant.grid_of(dims, configuration)
-    return all(size <= limit for size, limit in zip(grid, device.max_workgroup_count, strict=True))
+def time_variant(
+    asset: Asset, variant: Variant, configuration: Configuration, dims: Mapping[str, int], executor: Executor,
+    reference: Reference,
+) -> float | None:  # fmt: skip
+    """Device time of one run in µs; what the buffers hold makes no difference. None where the device has no timestamps."""
+    if not executor.info.timestamp_period_ns:
+        return None
+    return time_program(_program(asset, variant, configuration, dims, reference.shapes(dims)), executor)
+
+
+def time_program(program: Program, executor: Executor) -> float:
+    """The median device time of a few runs of a program of one pass list, in µs. It is unloaded afterwards."""
+    executor.load(program)
+    try:
+        runs = [sum(p.us for p in executor.profile(program, first_step=0, feeds={})) for _ in range(TIMED_RUNS + 1)]
+    finally:
+        executor.unload(program.name)
+    return statistics.median(runs[1:])  # the first also warms up caches and clocks
 
 
 def _verify_one(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,47 @@ import numpy as np
 from munet.engine.errors import Problem, ProjectError, ShapeError
 from munet.engine.graph import Graph
 from munet.engine.operator import REGISTRY
-from munet.engine.subgraphs import promoted_targets
+from munet.engine.subgraphs import flatten, promoted_targets
 
 Number = float | np.floating[Any] | np.integer[Any]
 DRIVES = {"lr": "rate"}  # parameters that an input socket takes the place of, where something is wired to it
+
+
+@dataclass(frozen=True)
+class LiveParameter:
+    """A parameter that may be changed while the project runs. `node` is a path, of a subgraph's node "block 1/adam"."""
+
+    node: str
+    param: str
+    value: float
+    min: float | None = None
+    max: float | None = None
+    doc: str = ""
+    whole: bool = False  # an integer
+
+    @property
+    def key(self) -> str:
+        return f"{self.node}.{self.param}"
+
+
+def live_parameters(graph: Graph) -> tuple[LiveParameter, ...]:
+    """All that `Session.set` can change in a drawing, with the values as drawn; not those that a wire drives.
+
+    Raises ProjectError when subgraphs are faulty; values that are no numbers are left out.
+    """
+    flat = flatten(graph).graph
+    found: list[LiveParameter] = []
+    for node in flat.nodes.values():
+        declared = REGISTRY.get(node.operator)
+        for name, param in declared.params.items() if declared is not None else ():
+            value = node.params.get(name, param.default)
+            if not param.live or node.muted or isinstance(value, bool) or not isinstance(value, int | float):
+                continue
+            if any(edge.target_socket == DRIVES.get(name) for edge in flat.edges_into(node.id)):
+                continue
+            whole = isinstance(param.default, int)
+            found.append(LiveParameter(node.id, name, float(value), param.min, param.max, param.doc, whole))
+    return tuple(found)
 
 
 def change_live(live: dict[str, float], graph: Graph, flat: Graph, place: tuple[str, str], value: Number) -> None:

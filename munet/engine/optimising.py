@@ -32,7 +32,7 @@ def clipped(b: Builder, grads: Sequence[Value], numbers: Any) -> list[Value]:
         limit = numbers.clip_value
         found = [_call("minimum", _call("maximum", g, -limit), limit) for g in found]
     if numbers.used("clip_norm"):
-        squares = [_sum_of_squares(g) for g in found]
+        squares = [sum_of_squares(g) for g in found]
         while len(squares) > FAN_IN:
             squares = [_call("add_up", *squares[i : i + FAN_IN]) for i in range(0, len(squares), FAN_IN)]
         factor = _call("clip_factor", numbers.clip_norm, *squares)
@@ -69,7 +69,8 @@ def held(before: Value, after: Value, due: Value | None) -> Value:
     return after if due is None else _call("where", due, after, before)
 
 
-def _sum_of_squares(g: Value) -> Value:
+def sum_of_squares(g: Value) -> Value:
+    """Of all elements, as a rank-0 value."""
     squares = g * g
     if g.rank > 1 and g.element_count > LONG:
         squares = _call("sum", squares, axes=(-1,))

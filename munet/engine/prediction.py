@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from munet.engine.compile import compile_program
 from munet.engine.dtypes import BY_NAME, DType, of_array
 from munet.engine.errors import Problem, ProjectError, ShapeError
-from munet.engine.evaluation import held_out_count, with_own_states
+from munet.engine.evaluation import with_own_states
 from munet.engine.execute.base import Array, Executor
 from munet.engine.feeding import scalar_rows
 from munet.engine.graph import Graph
@@ -188,32 +188,6 @@ class Looker:
             self._executor.unload(program.name)
         self._predicting.clear()
         self._tapping.clear()
-
-
-def held_out(
-    looker: Looker, lowered: Lowered, nodes: Sequence[str] | None, live: Mapping[str, float], step: int
-) -> dict[str, Array]:
-    """Predictions for all held-out samples of all sources, in batches; results that have no samples are averaged over them."""
-    columns = {feeding.node: feeding.dataset.test or feeding.dataset.train for feeding in lowered.sources}
-    count = min((held_out_count(feeding) for feeding in lowered.sources), default=0)
-    batch = min((feeding.batch for feeding in lowered.sources), default=1)
-    sizes = [min(batch, count - first) for first in range(0, count, batch)]
-    parts: list[dict[str, Array]] = []
-    for first, size in zip(range(0, count, batch), sizes, strict=True):
-        rows = slice(first, first + size)
-        given = {f"{node}.{name}": array[rows] for node, arrays in columns.items() for name, array in arrays.items()}
-        parts.append(looker.predict(given, nodes, live, step))
-    if not parts:
-        return looker.predict({}, nodes, live, step)
-    return {name: _joined([part[name] for part in parts], sizes) for name in parts[0]}
-
-
-def _joined(arrays: Sequence[Array], sizes: Sequence[int]) -> Array:
-    if all(array.ndim and len(array) == size for array, size in zip(arrays, sizes, strict=True)):
-        return np.concatenate(arrays)
-    if any(array.shape != arrays[0].shape for array in arrays):
-        return arrays[-1]
-    return np.average(np.stack(arrays), axis=0, weights=sizes).astype(arrays[0].dtype)
 
 
 def histogram(array: Array, bins: int = BINS) -> Histogram:

@@ -25,7 +25,7 @@ PHASES = ("forward", "backward", "update")
 
 @dataclass(frozen=True)
 class TimedPass:
-    """`us`: the median over the timed steps, in microseconds."""
+    """`us`: the median over the timed steps, in microseconds. `phase`: that of most of its arithmetic, one of PHASES."""
 
     index: int
     level: int
@@ -34,6 +34,7 @@ class TimedPass:
     us: float
     flops: int
     bytes_moved: int
+    phase: str = "forward"
 
 
 @dataclass(frozen=True)
@@ -110,14 +111,18 @@ def timings_of(
     passes = [p for stage in program.pass_lists for p in stage]
     medians = [statistics.median(step[index].us for step in measured) for index in range(len(passes))]
     totals: dict[str, dict[str, float]] = {}
+    main_phases: list[str] = []
     for p, us in zip(passes, medians, strict=True):
+        of_pass: dict[str, float] = dict.fromkeys(PHASES, 0.0)
         for (node, phase), share in shares(p, program, optimisers).items():
             phases = totals.setdefault(node, dict.fromkeys(PHASES, 0.0))
             phases[phase] += us * share
+            of_pass[phase] += share
+        main_phases.append(max(of_pass, key=of_pass.__getitem__))
     nodes = [NodeTime(node, *(phases[phase] for phase in PHASES)) for node, phases in totals.items()]
     timed = tuple(
-        TimedPass(index, p.level, p.name, nodes_of(p), us, p.flops, p.bytes_read + p.bytes_written)
-        for index, (p, us) in enumerate(zip(passes, medians, strict=True))
+        TimedPass(index, p.level, p.name, nodes_of(p), us, p.flops, p.bytes_read + p.bytes_written, phase)
+        for index, (p, us, phase) in enumerate(zip(passes, medians, main_phases, strict=True))
     )
     level_us = tuple(statistics.median(times) for times in zip(*([t.us for t in step] for step in levels), strict=True))
     return Timings(device, len(measured), timed, tuple(sorted(nodes, key=lambda n: -n.us)), step_us, level_us)

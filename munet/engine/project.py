@@ -238,7 +238,7 @@ def _frame_fields(frame: Frame) -> dict[str, Any]:
         "position": [_coordinate(value) for value in frame.position],
         "size": [_coordinate(value) for value in frame.size],
     }
-    return {**fields, "color": frame.color} if frame.color else fields
+    return fields | {name: value for name, value in (("color", frame.color), ("note", frame.note)) if value}
 
 
 def _plain(value: Any) -> Any:

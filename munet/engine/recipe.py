@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from munet.engine.errors import NonFiniteError, Problem, ProjectError
@@ -94,7 +95,7 @@ def follow(session: Session, total: int | None, folder: RunFolder | None) -> Ite
             # The states are those before the step that failed: worth as much as any checkpoint.
             yield from _recorded(session.steps_until(session.step_count), folder)
             if folder:
-                yield _saved(session, folder.checkpoint)
+                yield from _saved(session, folder, folder.checkpoint)
                 error.keep(str(folder.checkpoint), session.step_count)
             raise
         done = session.step_count >= total
@@ -106,7 +107,7 @@ def follow(session: Session, total: int | None, folder: RunFolder | None) -> Ite
         if judge and judge.exhausted and not done:
             reason = f"{judge.metric} has not improved for {judge.since} evaluations"
         if folder and (done or session.stopping or reason or _is_multiple(session.step_count, settings.checkpoint_every)):
-            yield _saved(session, folder.checkpoint)
+            yield from _saved(session, folder, folder.checkpoint)
     wall_s = time.perf_counter() - started
     yield session.tell(Finished(session.step_count, dict(session.metrics), wall_s, session.stopping or bool(reason), reason))
 
@@ -124,12 +125,16 @@ def _judged(session: Session, judge: Judge | None, metrics: Mapping[str, float],
     if folder:
         folder.report(session.step_count, metrics, split="test")
     if judge and judge.improved(metrics) and folder and session.graph.run.keep_best:
-        yield _saved(session, folder.best)
+        yield from _saved(session, folder, folder.best)
 
 
-def _saved(session: Session, path: object) -> Event:
-    session.save(str(path))
-    return session.tell(Saved(str(path), session.step_count))
+def _saved(session: Session, folder: RunFolder, path: Path) -> Iterator[Event]:
+    try:
+        session.save(path)
+    except ProjectError as error:
+        folder.go_on_after(error)
+    else:
+        yield session.tell(Saved(str(path), session.step_count))
 
 
 def _is_multiple(step: int, every: int) -> bool:

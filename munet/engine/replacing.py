@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 from munet.engine.compile import compile_program
 from munet.engine.device import DeviceInfo
-from munet.engine.errors import MunetError
 from munet.engine.evaluation import write_data
 from munet.engine.execute.base import Executor
 from munet.engine.graph import Graph
@@ -20,6 +19,7 @@ from munet.engine.lower import Lowered, lower
 from munet.engine.passlist import Placement
 from munet.engine.plan.buffers import pack_stride, place_states
 from munet.engine.program import Program
+from munet.engine.stages import Report, silent, within
 from munet.engine.states import saved_states, write_states
 
 
@@ -51,21 +51,25 @@ class Successor:
         write_states(executor, program, drawn, only=drawn)
 
 
-def succeed(executor: Executor, before: Running, graph: Graph, number: int, *, off: Collection[str], poison: bool) -> Successor:
+def succeed(
+    executor: Executor, before: Running, graph: Graph, number: int, *, off: Collection[str], poison: bool, report: Report = silent
+) -> Successor:
     """Compile `graph` and load it beside what runs, with its data. `number` tells apart the drawings of a session.
 
-    Raises ProjectError and what compiling and loading raise; what runs is untouched then.
+    Raises ProjectError, what compiling and loading raise, and what `report` raises; what runs is untouched then.
     """
+    report("lowering", 0.0)
     lowered = lower(graph, "train")
     there = _shared_data(before, lowered)
     sources = tuple(_renamed(s, there, number) for s in lowered.module.sources)
     lowered = replace(lowered, module=replace(lowered.module, name=f"train@{number}", sources=sources))
     places = _places(lowered, executor.info, number)
-    program = compile_program(lowered.module, executor.info, states=places, off=off)
-    executor.load(program, poison=poison)
+    program = compile_program(lowered.module, executor.info, states=places, off=off, report=within(report, 0.1, 0.3))
+    executor.load(program, poison=poison, report=within(report, 0.3, 0.95))
     try:
+        report("loading data", 0.95)
         write_data(executor, program, lowered, tuple(there.values()))
-    except MunetError:
+    except BaseException:  # the hook may raise anything
         executor.unload(program.name)
         raise
     new, old = {s.name: s for s in saved_states(program)}, {s.name: s for s in saved_states(before.program)}

@@ -1,7 +1,7 @@
 """A run's folder: a copy of the project, what it ran on, its metrics, its last checkpoint.
 
 project.json   the project as it was run        metrics.jsonl      one line a report, evaluations among them
-run.json       seed, device, versions           last.safetensors   the state after the last step that was saved
+run.json       date, seed, device, versions     last.safetensors   the state after the last step that was saved
 .lock          held while a run writes here     best.safetensors   the one with the best metric, where the run keeps it
                                                 before-N.safetensors   as it was at step N, before a changed drawing went on
 """
@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import platform
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +34,17 @@ _TEMPORARY = re.compile(r"\..+\.(\d+)\.[0-9a-f]{8}\.tmp")  # as `write_file` nam
 
 
 class RunFolder:
-    """Makes the folder when the run starts. Raises ProjectError when it cannot be written to, or holds another run."""
+    """Makes the folder when the run starts. Raises ProjectError when it cannot be written to, or holds another run.
 
-    def __init__(self, folder: PathLike):
+    report_every_s  lines of training in metrics.jsonl come at most so often; evaluations always do
+    unwritten       gets what cannot be written while the run goes on; without it the run ends with that error
+    """
+
+    def __init__(
+        self, folder: PathLike, *, report_every_s: float = 0.0, unwritten: Callable[[MunetError], None] | None = None
+    ):
         self.path = Path(folder)
+        self._report_every_s, self._reported, self._unwritten = report_every_s, -math.inf, unwritten
 
     @property
     def checkpoint(self) -> Path:
@@ -87,9 +97,11 @@ class RunFolder:
         """
         self.check(resuming=resumed_at is not None)
         self._make()
-        earlier = self._facts().get("set", []) if resumed_at is not None else []
+        before = self._facts() if resumed_at is not None else {}
+        earlier = before.get("set", [])
         save_project(graph, self.path / "project.json")
         facts = {
+            "started": before.get("started", datetime.now(UTC).isoformat(timespec="seconds")),
             "seed": seed,
             "set": [*(earlier if isinstance(earlier, list) else []), *changes],
             "device": device.name,
@@ -114,12 +126,31 @@ class RunFolder:
 
     def report(self, step: int, metrics: Mapping[str, float], *, split: str = "train") -> None:
         """Adds a line to metrics.jsonl."""
+        if split == "train":
+            now = time.monotonic()
+            if now - self._reported < self._report_every_s:
+                return
+            self._reported = now
         line = json.dumps({"step": step, "split": split, **{name: finite(value) for name, value in metrics.items()}})
         try:
             with self._metrics.open("a", encoding="utf-8") as stream:
                 stream.write(line + "\n")
         except OSError as error:
-            raise MunetError(f"{self._metrics}: the metrics cannot be written ({error.strerror})") from None
+            self.go_on_after(MunetError(f"{self._metrics}: the metrics cannot be written ({error.strerror})"))
+
+    def go_on_after(self, error: MunetError) -> None:
+        """What could not be written is told, and the run goes on; raises it where nobody listens."""
+        if self._unwritten is None:
+            raise error from None
+        self._unwritten(error)
+
+    def follow_on(self, other: RunFolder, step: int) -> None:
+        """This run goes on from a checkpoint of another one: the metrics up to that step are its own too. Raises ProjectError."""
+        write_file(self._metrics, other._lines_until(step))
+
+    def redrawn(self, graph: Graph) -> None:
+        """The run goes on with a changed drawing: project.json is that one from now on. Raises ProjectError."""
+        save_project(graph, self.path / "project.json")
 
     def evaluations(self, until: int) -> list[tuple[int, dict[str, float]]]:
         """Evaluations up to a step, oldest first, as (step, metrics)."""

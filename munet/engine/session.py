@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 
 from munet.engine import inspect
 from munet.engine.assets import bundled_project
+from munet.engine.backward import Backward, Gradients
 from munet.engine.checkpoint import Header, hash_of, write_arrays, write_checkpoint
 from munet.engine.compile import compile_program
 from munet.engine.errors import MunetError, Problem, ProjectError
@@ -31,10 +32,12 @@ from munet.engine.execute.choose import open_executor
 from munet.engine.files import PathLike
 from munet.engine.graph import Graph, Node
 from munet.engine.initial import draw
+from munet.engine.limits import Limits, measured_limits
 from munet.engine.livevalues import Number, change_live
+from munet.engine.looking import TensorView, held_out, look, predictions, tensors_of
 from munet.engine.lower import Lowered, lower
 from munet.engine.operator import REGISTRY, Optimiser
-from munet.engine.prediction import Histogram, Looker, Summary, held_out, histogram, summary
+from munet.engine.prediction import Histogram, Looker, Summary, histogram, summary
 from munet.engine.profiling import Timings, timings_of
 from munet.engine.program import Program
 from munet.engine.project import dump_project, load_project
@@ -43,8 +46,10 @@ from munet.engine.replacing import Running, succeed
 from munet.engine.reporting import loss_of, report_of
 from munet.engine.restoring import restored, restored_weights
 from munet.engine.runfolder import RunFolder
+from munet.engine.stages import Report, silent, within
 from munet.engine.states import is_weight, read_states, read_value, saved_states, write_states
 from munet.engine.training import Totals, Training
+from munet.engine.unfused import Unfused, unfused
 from munet.engine.validate import validate
 
 
@@ -64,6 +69,7 @@ class Session:
         self._closed = False
         self._evaluation: Evaluation | None = None
         self._looker: Looker | None = None
+        self._backward: Backward | None = None
         self._timings: Timings | None = None
 
     @classmethod
@@ -76,6 +82,7 @@ class Session:
         weights: PathLike | None = None,
         off: Collection[str] = (),
         poison: bool = False,
+        progress: Report | None = None,
     ) -> Session:
         """Lower, compile and load a project, a file or a shipped one's name; its states start as drawn from the seed.
 
@@ -83,12 +90,14 @@ class Session:
         device   "auto" takes the best Vulkan device, "vulkan:N" that one, "cpu" the NumPy reference
         weights  file to take parameters from, in place of the one that the project names; "" for none
         off      transforms to leave out;  poison: fill dead byte ranges with NaN before each pass (tests)
+        progress hears how far it is, as ("compiling shaders 3/38", 0.42); what it raises ends the opening
         Raises ProjectError with all problems, CheckpointError, DeviceError kinds, ShaderError.
         """
         if not isinstance(project, Graph) and not Path(project).exists():
             project = bundled_project(str(project)) or project
         graph = project if isinstance(project, Graph) else load_project(project)
-        started = time.perf_counter()
+        report, started = progress or silent, time.perf_counter()
+        report("lowering", 0.0)
         try:
             if not graph.nodes:
                 raise ProjectError(validate(graph))
@@ -97,12 +106,14 @@ class Session:
             file = "" if isinstance(project, Graph) else str(project)
             raise ProjectError([problem.at(file=file) for problem in error.problems]) from None
         lowering_s = time.perf_counter() - started
+        report("opening the device", 0.08)
         executor = open_executor(device)
         try:
             started = time.perf_counter()
-            program = compile_program(lowered.module, executor.info, off=off)
+            program = compile_program(lowered.module, executor.info, off=off, report=within(report, 0.1, 0.3))
             lowering_s += time.perf_counter() - started
-            executor.load(program, poison=poison)
+            executor.load(program, poison=poison, report=within(report, 0.3, 0.95))
+            report("loading data", 0.95)
             session = cls(graph, executor, lowered, program, graph.run.seed if seed is None else seed, off, poison)
             session.lowering_ms = 1000 * lowering_s
             write_data(executor, program, lowered)
@@ -176,17 +187,17 @@ class Session:
         self._ensure_open()
         change_live(self.live, self.graph, self._lowered.flat, (node, param), value)
 
-    def replace(self, graph: Graph) -> Carried:
+    def replace(self, graph: Graph, *, progress: Report | None = None) -> Carried:
         """Go on with another drawing. It is compiled while what is under way runs on; states move on the device.
 
-        Gives the names of the states that were kept, those that start anew, and those dropped. Raises what `open` raises; the
-        session goes on as it was then.
+        Gives the names of the states that were kept, those that start anew, and those dropped. `progress` is as in `open`.
+        Raises what `open` raises; the session goes on as it was then.
         """
         self._ensure_open()
         training = self._training
         before = Running(training.lowered, training.program)
         number = self._drawings + 1
-        after = succeed(self.executor, before, graph, number, off=self._off, poison=self._poison)
+        after = succeed(self.executor, before, graph, number, off=self._off, poison=self._poison, report=progress or silent)
         try:
             training.drain()
         except MunetError:
@@ -195,10 +206,11 @@ class Session:
         after.move(self.executor, before.program, self.seed)
         if self._evaluation:
             self._evaluation.close()
-        if self._looker:
-            self._looker.close()
+        for made in (self._looker, self._backward):
+            if made:
+                made.close()
         self.executor.unload(before.program.name)
-        self._evaluation = self._looker = self._timings = None
+        self._evaluation = self._looker = self._backward = self._timings = None
         self.graph, self._drawings = graph, number
         training.take_over(after.running.lowered, after.running.program)
         carried = Carried(self.step_count, "drawing", after.kept, after.started, after.dropped)
@@ -221,7 +233,33 @@ class Session:
         looker = self._looking()
         if inputs is not None:
             return looker.predict(inputs, nodes, self.live, self.step_count)
-        return held_out(looker, self._lowered, nodes, self.live, self.step_count)
+        return predictions(looker, self._lowered, held_out(self._lowered), nodes, self.live, self.step_count)
+
+    def samples(self, count: int | None = None) -> dict[str, Array]:
+        """Held-out samples by "node.socket" of the sources: all, or `count` of them, always the same ones."""
+        return dict(held_out(self._lowered, count))
+
+    def look(self, sockets: str | Sequence[str], samples: int = 64) -> dict[str, Array]:
+        """What sockets, "node.socket", hold for so many of the held-out samples, those of sources included; else as `predict`."""
+        self._ensure_open()
+        names = [sockets] if isinstance(sockets, str) else sockets
+        return look(self._looking(), self._lowered, names, held_out(self._lowered, samples), self.live, self.step_count)
+
+    def gradients(self, whole: str | Sequence[str] = ()) -> Gradients:
+        """Gradients of the loss in the next step of training: norms of all, and those named in `whole` as arrays.
+
+        Names are those of parameters, "node/weight", and of sockets between them and the loss, "node.socket". Limits and averages
+        of the optimiser are not in them. Changes nothing, and counts no step.
+        """
+        self._ensure_open()
+        if self._backward is None:
+            self._backward = Backward(self.graph, self.executor, self._lowered, self.program, self._off)
+        names = [whole] if isinstance(whole, str) else whole
+        return self._backward.run(names, self.live, self.step_count, self.feeds(self.step_count, 1))
+
+    def tensors(self, node: str) -> tuple[TensorView, ...]:
+        """What goes into a node, what comes out of it, and its states: what `look`, `tap` and `state` can be asked for."""
+        return tensors_of(self._lowered, self.program.module, node)
 
     def tap(self, node: str, socket: str, reduce: str = "value") -> Array | Histogram | Summary:
         """What an output socket would hold in the next step of training; changes nothing.
@@ -234,6 +272,10 @@ class Session:
             raise ProjectError([Problem("unknown-reduction", f'there is no reduction "{reduce}"', rule=rule, node=node)])
         array = self._looking().tap(node, socket, self.step_count, self.feeds(self.step_count, 1))
         return histogram(array) if reduce == "histogram" else summary(array) if reduce == "summary" else array
+
+    def settle(self) -> None:
+        """Wait until the device has done what it was given; what comes of it is told as usual. For whoever times a look."""
+        self._training.settle()
 
     def events(self, since: int = 0) -> EventPage:
         """Events from a serial number on, those that are still kept; never blocks, and never holds up training."""
@@ -268,6 +310,18 @@ class Session:
             self._timings.write_trace(trace)
         return self._timings
 
+    def limits(self, refresh: bool = False) -> Limits | None:
+        """What this device can do at best; measured at first use, in about a second, and kept in the cache folder.
+
+        None for a device without timestamps and for the NumPy reference.
+        """
+        self._ensure_open()
+        return measured_limits(self.executor, refresh)
+
+    def unfused(self) -> Unfused:
+        """The training step beside what it would be with each op a pass of its own. Compiles that; nothing is run."""
+        return unfused(self._lowered.module, self.program, self.executor.info)
+
     # -- states --------------------------------------------------------------------------------------------------------
 
     def state(self, name: str) -> Array:
@@ -280,7 +334,9 @@ class Session:
         return read_states(self.executor, self.program)
 
     def save(self, path: PathLike) -> None:
-        """Write a checkpoint, whole or not at all. Raises ProjectError when the file cannot be written."""
+        """Write a checkpoint, whole or not at all; waits for what is under way. Raises ProjectError when it cannot be written."""
+        self._ensure_open()
+        self._training.drain()  # a step that fails must not be counted in the header
         text = dump_project(self.graph)
         header = Header(
             seed=self.seed,

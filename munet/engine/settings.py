@@ -29,6 +29,7 @@ TABLE = (
     Variable("MUNET_VALIDATION", "1 = run Vulkan's validation layer, log what it says, and label passes for debuggers", "0"),
     Variable("MUNET_DISABLE", "device features or extensions to pretend missing, separated by commas", "none"),
     Variable("MUNET_NODES", f"Python files or folders with own nodes, separated by {os.pathsep!r}; imported at start", "none"),
+    Variable("MUNET_SHADERS", "folder with own shader variants, ASSET/NAME.comp", "shaders in the user's settings folder"),
     Variable("MUNET_VULKAN_LIBRARY", "path of the Vulkan loader, where the system would not find it by name", "found by name"),
 )
 
@@ -43,11 +44,13 @@ class Settings:
     disabled: frozenset[str]
     vulkan_library: str
     nodes: tuple[str, ...] = ()  # files and folders with own nodes
+    shaders_dir: Path = Path()  # of own shader variants
 
 
 def current() -> Settings:
     """The settings as the environment has them now."""
     cache_dir = _value("MUNET_CACHE_DIR")
+    config_dir = Path(platformdirs.user_config_dir("munet-studio", appauthor=False))
     disabled = (name.strip() for name in _value("MUNET_DISABLE").split(","))
     return Settings(
         cache_dir=Path(cache_dir or platformdirs.user_cache_dir("munet-studio", appauthor=False)).expanduser(),
@@ -56,6 +59,7 @@ def current() -> Settings:
         disabled=frozenset(name for name in disabled if name),
         vulkan_library=_value("MUNET_VULKAN_LIBRARY"),
         nodes=tuple(place.strip() for place in _value("MUNET_NODES").split(os.pathsep) if place.strip()),
+        shaders_dir=Path(_value("MUNET_SHADERS") or config_dir / "shaders").expanduser(),
     )
 
 
@@ -68,6 +72,11 @@ def describe() -> Iterator[tuple[Variable, str]]:
 def search_path() -> str:
     """PATH, for looking up external tools."""
     return os.environ.get("PATH", os.defpath)
+
+
+def text_editor() -> str:
+    """The command that the person's environment names for editing texts; "" for none."""
+    return _value("VISUAL") or _value("EDITOR")
 
 
 def has_display() -> bool:

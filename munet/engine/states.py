@@ -24,6 +24,13 @@ def is_weight(state: Source) -> bool:
     return "." not in state.group and state.group not in ("control", "random", NOT_SAVED)
 
 
+def owner_of(state: str, nodes: Collection[str]) -> str:
+    """The node that a state, "node/weight", belongs to; ids may hold "/" themselves. "" for none."""
+    parts = state.split("/")
+    paths = ("/".join(parts[:length]) for length in range(len(parts) - 1, 0, -1))
+    return next((path for path in paths if path in nodes), "")
+
+
 def read_value(executor: Executor, program: Program, value: Value) -> Array:
     """A copy of a value as it is after all that was submitted; waits for it."""
     place = program.placements[value]

@@ -121,6 +121,11 @@ class Training:
             self._wait_for_first()
             self._waiting.append(self._take(self._flights.popleft()))
 
+    def settle(self) -> None:
+        """Wait until nothing is under way; the results are not taken yet."""
+        for ticket in self._flights:
+            self.executor.wait(ticket)
+
     @property
     def step_us(self) -> float | None:
         """GPU time of a step of this program as it runs, the mean so far; None before any was timed."""

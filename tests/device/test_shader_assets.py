@@ -292,7 +292,7 @@ def assets_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     small = Configuration(sizes)  # drivers compile it quickly
     eager = replace(asset, variants=(replace(tiled, when=None, configurations=(small,)), generic))
     plan = emit.plan_contraction
-    monkeypatch.setattr(contraction_asset, "load_asset", lambda _: eager)
+    monkeypatch.setattr(contraction_asset, "whole_asset", lambda _: eager)
     monkeypatch.setattr(emit, "plan_contraction", lambda form, device: plan(form, replace(device, kind="discrete")))
 
 

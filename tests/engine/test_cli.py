@@ -175,8 +175,9 @@ def test_interrupt_saves_and_exits(device: str, number: signal.Signals, tmp_path
 
 
 @pytest.mark.parametrize("after_s", [0.2, 0.5, 1.0])
-def test_interrupt_while_starting_is_quiet(project: Path, after_s: float):
-    line = [sys.executable, "-m", "munet_command", "run", project, "--device", "cpu", "--steps", "10000000"]
+@pytest.mark.parametrize("module", ["munet_command", "munet", "munet.cli"])
+def test_interrupt_while_starting_is_quiet(project: Path, after_s: float, module: str):
+    line = [sys.executable, "-m", module, "run", project, "--device", "cpu", "--steps", "10000000"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     with subprocess.Popen(line, stderr=subprocess.PIPE, text=True, env=environment) as process:
         time.sleep(after_s)

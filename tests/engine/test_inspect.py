@@ -89,6 +89,9 @@ def test_the_plan_explains_every_shared_byte(path: Path):
         assert {sharing.value for sharing in value.shares} == meets
         assert all(sharing.reason and "part or a view" not in sharing.reason for sharing in value.shares)
     assert plan.memory == program.memory and plan.total_bytes == sum(places.values())
+    for value in plan.values:
+        assert value.kind == value.role if value.role != "temporary" else value.kind in ("activation", "gradient", "temporary")
+    assert {"activation", "gradient"} <= {value.kind for value in plan.values if value.role == "temporary"}
 
 
 def test_lifetimes_are_those_of_the_planner():

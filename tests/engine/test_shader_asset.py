@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from munet.engine.codegen.asset_check import check_asset
-from munet.engine.codegen.asset_choice import choose, explain
+from munet.engine.codegen.asset_choice import Known, choose, explain
 from munet.engine.codegen.formula import FormulaError, condition, number_formula
 from munet.engine.codegen.reflect import reflect
 from munet.engine.codegen.shader_asset import (
@@ -257,7 +257,10 @@ def test_an_input_that_is_written(folder: Path):
 
 def test_bindings_that_do_not_fit(folder: Path):
     edited(folder, "generic.comp", "binding = 1,", "binding = 2,")
-    assert checked(folder) == "generic.comp:1: binding 1 (y) of row_mean is missing."
+    assert checked(folder) == (
+        "generic.comp:1: binding 1 (y) of row_mean is missing.\n"
+        "generic.comp:9: binding 2 of set 0 is not in the contract of row_mean."
+    )
 
 
 def test_push_constants_that_do_not_fit(folder: Path):
@@ -339,21 +342,24 @@ def test_verdicts_and_measured_times_come_before_rank(folder: Path):
     asset = read_asset(folder)
     dims = {"rows": 3, "cols": 512}
 
-    def verified(variant: Variant, configuration: Configuration) -> bool:
-        return configuration.constants.get("WORKGROUP_SIZE") != 128
+    def verified(variant: Variant, configuration: Configuration) -> str:
+        return "failed" if configuration.constants.get("WORKGROUP_SIZE") == 128 else ""
+
+    def all_but_generic(variant: Variant, configuration: Configuration) -> str:
+        return "" if variant.name == "generic" else "failed"
 
     def times(variant: Variant, configuration: Configuration) -> float | None:
         return {128: 3.0, 256: 2.0}.get(configuration.constants.get("WORKGROUP_SIZE", 0))
 
     assert choose(asset, dims, GPU).configuration.constants == {"WORKGROUP_SIZE": 128}
-    assert choose(asset, dims, GPU, verified=verified).configuration.constants == {"WORKGROUP_SIZE": 256}
-    assert choose(asset, dims, GPU, verified=lambda variant, _: variant.name == "generic").variant.name == "generic"
-    chosen = choose(asset, dims, GPU, times=times)
+    assert choose(asset, dims, GPU, Known(verified)).configuration.constants == {"WORKGROUP_SIZE": 256}
+    assert choose(asset, dims, GPU, Known(all_but_generic)).variant.name == "generic"
+    chosen = choose(asset, dims, GPU, Known(times=times))
     assert (chosen.configuration.constants, chosen.reason) == (
         {"WORKGROUP_SIZE": 256},
         "measured fastest, 2, WORKGROUP_SIZE = 256",
     )
-    fast_generic = choose(asset, dims, GPU, times=lambda variant, _: 1.0 if variant.name == "generic" else 2.0)
+    fast_generic = choose(asset, dims, GPU, Known(times=lambda variant, _: 1.0 if variant.name == "generic" else 2.0))
     assert fast_generic.variant.name == "generic"
 
 

@@ -45,6 +45,8 @@ layout(local_size_x_id = 0, local_size_y = 1, local_size_z = 1) in;
 
 const uint ROWS = TILE_M / BLOCK_M, COLUMNS = TILE_N / BLOCK_N;  // of invocations in the tile
 const uint PITCH_A = TILE_M / 4 + 1, PITCH_B = TILE_N / 4 + 1;   // padded, so that a column does not lie in one bank
+const uint ROOM = STAGES * TILE_K / ROWS;  // rows of a block's results that fit into tile_b
+const uint PART_M = ROOM >= BLOCK_M ? BLOCK_M : ROOM >= 4 ? 4 : ROOM >= 2 ? 2 : 1;  // ROWS <= STAGES * TILE_K
 const uint COUNT_A = TILE_M * TILE_K, COUNT_B = TILE_N * TILE_K;
 const uint FETCHES_A = (COUNT_A + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 const uint FETCHES_B = (COUNT_B + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
@@ -118,11 +120,30 @@ void main() {
             barrier();
         }
     }
-    [[unroll]] for (uint i = 0; i < BLOCK_M; ++i) {
-        uint m = m0 + (i / 4 * ROWS + row) * 4 + i % 4;
-        [[unroll]] for (uint n4 = 0; n4 < BLOCK_N; ++n4) {
-            uint n = n0 + (n4 / 4 * COLUMNS + column) * 4 + n4 % 4;
-            if ((M % TILE_M == 0 || m < M) && (N % TILE_N == 0 || n < N)) store(batch, m, n, sum[i][n4 / 4][n4 % 4]);
+    if (!COSTLY_STORE) {
+        [[unroll]] for (uint i = 0; i < BLOCK_M; ++i) {
+            uint m = m0 + (i / 4 * ROWS + row) * 4 + i % 4;
+            [[unroll]] for (uint n4 = 0; n4 < BLOCK_N; ++n4) {
+                uint n = n0 + (n4 / 4 * COLUMNS + column) * 4 + n4 % 4;
+                if ((M % TILE_M == 0 || m < M) && (N % TILE_N == 0 || n < N)) store(batch, m, n, sum[i][n4 / 4][n4 % 4]);
+            }
+        }
+        return;
+    }
+    // By way of shared memory, in a loop: `store` for each result of a block would be more code than the device holds at once.
+    [[unroll]] for (uint part = 0; part < BLOCK_M; part += PART_M) {
+        barrier();
+        [[unroll]] for (uint i = 0; i < PART_M; ++i) {
+            [[unroll]] for (uint j = 0; j < BLOCK_N / 4; ++j) {
+                tile_b[(i * ROWS + row) * (TILE_N / 4) + j * COLUMNS + column] = sum[part + i][j];
+            }
+        }
+        barrier();
+        for (uint f = 0; f < PART_M * BLOCK_N; ++f) {
+            uint at = f * WORKGROUP_SIZE + gl_LocalInvocationID.x, kept = at / TILE_N;
+            uint i = part + kept / ROWS;
+            uint m = m0 + (i / 4 * ROWS + kept % ROWS) * 4 + i % 4, n = n0 + at % TILE_N;
+            if ((M % TILE_M == 0 || m < M) && (N % TILE_N == 0 || n < N)) store(batch, m, n, tile_b[at / 4][at % 4]);
         }
     }
 }

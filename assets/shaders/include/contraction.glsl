@@ -12,6 +12,8 @@ layout(push_constant, std430) uniform Shape { uint BATCH; uint M; uint N; uint K
 const bool A_ALONG_K = true;   // where neighbours in memory lie: along k, or else along m
 const bool B_ALONG_K = false;  // likewise: along k, or else along n
 
+const bool COSTLY_STORE = false;  // `store` calls functions that are long, such as an error function
+
 layout(set = 0, binding = 0, std430) readonly buffer A { float a[]; };   // [batch, m, k]
 layout(set = 0, binding = 1, std430) readonly buffer B { float b[]; };   // [batch, k, n]
 layout(set = 0, binding = 2, std430) writeonly buffer C { float c[]; };  // [batch, m, n]

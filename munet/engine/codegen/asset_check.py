@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from munet.engine.codegen.metadata import declared_constants
 from munet.engine.codegen.reflect import Reflection, reflect
-from munet.engine.codegen.shader_asset import BASELINE, GENERIC, Asset, Variant
+from munet.engine.codegen.shader_asset import BASELINE, GENERIC, Asset, Contract, Variant
 from munet.engine.codegen.spirv import BASELINE_API, compile_glsl
 from munet.engine.errors import DeclarationError
 
@@ -19,9 +19,15 @@ ApiVersion = tuple[int, int, int]
 def check_asset(asset: Asset, *, api_version: ApiVersion = BASELINE_API) -> None:
     """Raises ShaderError if a variant does not compile, DeclarationError naming file and line if it breaks the contract."""
     for variant in asset.variants:
-        found = reflect(compile_glsl(variant.source, variant.title, api_version=api_version))
-        for line, message in (*_constants(variant, found), *_workgroup(variant, found), *_interface(asset, variant, found)):
-            raise DeclarationError(f"{variant.title}:{line}: {message}")
+        check_variant(asset.name, asset.contract, variant, api_version=api_version)
+
+
+def check_variant(name: str, contract: Contract, variant: Variant, *, api_version: ApiVersion = BASELINE_API) -> None:
+    """As `check_asset`, one variant of the asset `name`. All lines that break the contract are in the message."""
+    found = reflect(compile_glsl(variant.source, variant.title, api_version=api_version))
+    faults = (*_constants(variant, found), *_workgroup(variant, found), *_interface(name, contract, variant, found))
+    if faults:
+        raise DeclarationError("\n".join(f"{variant.title}:{line}: {message}" for line, message in faults))
 
 
 def _constants(variant: Variant, found: Reflection) -> Iterator[tuple[int, str]]:
@@ -58,29 +64,28 @@ def _workgroup(variant: Variant, found: Reflection) -> Iterator[tuple[int, str]]
             yield where, f"a workgroup has {size} invocations ({configuration}), but requires states {stated}."
 
 
-def _interface(asset: Asset, variant: Variant, found: Reflection) -> Iterator[tuple[int, str]]:
-    contract = asset.contract
+def _interface(name: str, contract: Contract, variant: Variant, found: Reflection) -> Iterator[tuple[int, str]]:
     if found.push_members and found.push_members != contract.dimensions:
         yield (
             _line(variant, "push_constant"),
-            f"the push constants are {', '.join(found.push_members)}; the dimensions of {asset.name} are "
+            f"the push constants are {', '.join(found.push_members)}; the dimensions of {name} are "
             f"{', '.join(contract.dimensions)}.",
         )
     bound = {(buffer.set, buffer.binding): buffer for buffer in found.buffers}
-    for binding, (name, access) in enumerate(contract.buffers.items()):
+    for binding, (buffer_name, access) in enumerate(contract.buffers.items()):
         buffer = bound.pop((0, binding), None)
         if buffer is None:
-            yield 1, f"binding {binding} ({name}) of {asset.name} is missing."
+            yield 1, f"binding {binding} ({buffer_name}) of {name} is missing."
             continue
         line = _line(variant, f"binding = {binding}")
         if access == "read" and buffer.written:
-            yield line, f"binding {binding} ({name}) is only read by contract, but the shader writes it."
-        if access == "read" and not buffer.readonly:
-            yield line, f"binding {binding} ({name}) is only read by contract: declare it readonly."
+            yield line, f"binding {binding} ({buffer_name}) is only read by contract, but the shader writes it."
+        if access == "read" and not buffer.readonly and not buffer.written:
+            yield line, f"binding {binding} ({buffer_name}) is only read by contract: declare it readonly."
         if access == "write" and buffer.read:
-            yield line, f"binding {binding} ({name}) is only written by contract, but the shader reads it."
+            yield line, f"binding {binding} ({buffer_name}) is only written by contract, but the shader reads it."
     for group, binding in bound:
-        yield _line(variant, f"binding = {binding}"), f"binding {binding} of set {group} is not in the contract of {asset.name}."
+        yield _line(variant, f"binding = {binding}"), f"binding {binding} of set {group} is not in the contract of {name}."
 
 
 def _line(variant: Variant, text: str) -> int:

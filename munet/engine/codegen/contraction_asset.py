@@ -9,25 +9,29 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from munet.engine.codegen.asset_choice import Choice, choose, refusal
-from munet.engine.codegen.form import Form
+from munet.engine.codegen.form import Form, form_of, is_packed
 from munet.engine.codegen.glsl import Buffer
+from munet.engine.codegen.own_variants import whole_asset
 from munet.engine.codegen.parts import contraction_of, variables_of
-from munet.engine.codegen.shader_asset import GENERIC, load_asset
+from munet.engine.codegen.shader_asset import GENERIC
+from munet.engine.codegen.verdicts import generated_us, known_of
 from munet.engine.codegen.writer import Writer, storage_type
 from munet.engine.coordinates import Indices, kernel_of
 from munet.engine.device import DeviceInfo
 from munet.engine.dtypes import F32
 from munet.engine.errors import ShaderError
 from munet.engine.index import Index, Var, evaluate, flatten, unflatten, var
-from munet.engine.ir.module import Value
+from munet.engine.ir.module import Op, Value
 from munet.engine.kernels import Site
-from munet.engine.scalar import Expr, Load, loads
+from munet.engine.scalar import FUNCTIONS, Expr, Load, loads
 
+COSTLY = frozenset(name for name, function in FUNCTIONS.items() if function.flops >= 10)
 ASSET, INCLUDE = "contraction", "contraction.glsl"
+WORTH = 0.9  # of the generated kernel's time: a variant cannot share a pass with other ops
 _INCLUDE_LINE = re.compile(rf'^[ \t]*#[ \t]*include[ \t]+"{re.escape(INCLUDE)}"[^\n]*$', re.MULTILINE)
 
 
@@ -44,17 +48,38 @@ class Layout:
 
 def plan_contraction(form: Form, device: DeviceInfo) -> tuple[Choice | None, str]:
     """The variant for a contraction, or None where the generated kernel is to be used; and why."""
-    if device.is_cpu:
-        return None, "tiles do not pay on a CPU"
+    if device.kind == "reference":
+        return None, "the NumPy reference runs no shaders"
     layout = layout_of(form)
     if layout is None:
         return None, f"asset {ASSET} takes sums of products of two float32 factors"
-    asset = load_asset(ASSET)
-    choice = choose(asset, layout.dims, device)
-    if choice.variant.name != GENERIC:
-        return choice, f"asset {ASSET}, {choice.variant.name}.comp, {choice.reason}"
-    passed = next((v for v in asset.variants if v.name != GENERIC), None)
-    return None, f"{passed.name}.comp passed over ({refusal(passed, layout.dims, device)})" if passed else ""
+    if 0 < device.loop_limit < layout.dims["K"]:
+        return None, f"the driver ends loops after {device.loop_limit:,} turns, the sum has {layout.dims['K']:,} terms"
+    asset = whole_asset(ASSET)
+    known, generated = known_of(asset, layout.dims, device), generated_us(asset, layout.dims, device)
+    choice = choose(asset, layout.dims, device, known)
+    title = f"asset {ASSET}, {choice.variant.name}.comp"
+    if choice.variant.name in known.used:
+        return choice, f"{title}, to be used wherever it can run, {choice.reason}"
+    if generated is not None and (choice.time is None or choice.time > WORTH * generated):
+        return None, f"{choice.variant.name}.comp measured not worth it, {generated:.4g} µs"
+    if choice.time is not None or (choice.variant.name != GENERIC and not device.is_cpu):
+        return choice, f"{title}, {choice.reason}"
+    if device.is_cpu:
+        return None, "tiles do not pay on a CPU"
+    passed = next((v for v in asset.variants if v.name != GENERIC and not v.own), None)
+    return None, f"{passed.name}.comp passed over ({refusal(passed, layout.dims, device, known)})" if passed else ""
+
+
+def shapes_of(ops: Iterable[Op]) -> list[dict[str, int]]:
+    """Dimensions of the contractions among the ops of a program that the asset can compute, each once."""
+    found: dict[tuple[int, ...], dict[str, int]] = {}
+    for op in ops:
+        form = form_of(op) if not is_packed(op) else None
+        layout = layout_of(form) if form is not None and form.kind == "contraction" else None
+        if layout is not None and all(layout.dims.values()):
+            found[tuple(layout.dims.values())] = dict(layout.dims)
+    return list(found.values())
 
 
 def layout_of(form: Form) -> Layout | None:
@@ -84,18 +109,25 @@ def layout_of(form: Form) -> Layout | None:
     return Layout(tuple(own), tuple(other), tuple(batch), first, dims)
 
 
-def write_variant(form: Form, choice: Choice, buffers: Sequence[Buffer]) -> str:
-    """The complete source of the pass; `buffers` in binding order name every input and output of the form."""
+def write_variant(
+    form: Form, choice: Choice, buffers: Sequence[Buffer], watched: Collection[Value] = (), flag: Value | None = None
+) -> str:
+    """The complete source of the pass; `buffers` in binding order name every input and output of the form.
+
+    `flag` is set where an element of the `watched` results is not finite.
+    """
     layout = layout_of(form)
     assert layout is not None
-    text = write_include(form, layout, buffers)
+    text = write_include(form, layout, buffers, watched, flag)
     source, count = _INCLUDE_LINE.subn(lambda _: text, choice.variant.source)
     if count != 1:
         raise ShaderError(f'{choice.variant.title}: it has {count} lines #include "{INCLUDE}", expected 1')
     return source
 
 
-def write_include(form: Form, layout: Layout, buffers: Sequence[Buffer]) -> str:
+def write_include(
+    form: Form, layout: Layout, buffers: Sequence[Buffer], watched: Collection[Value] = (), flag: Value | None = None
+) -> str:
     """What takes the place of `contraction.glsl`."""
     result = contraction_of(form)[0].output
     names = {value: f"b{i}" for i, buffer in enumerate(buffers) for value in buffer.values}
@@ -103,12 +135,14 @@ def write_include(form: Form, layout: Layout, buffers: Sequence[Buffer]) -> str:
     functions = [
         _load_function(form, layout, names, "load_a(uint batch_, uint m_, uint k_)", layout.first),
         _load_function(form, layout, names, "load_b(uint batch_, uint k_, uint n_)", 1 - layout.first),
-        _store_function(form, layout, names, result),
+        _store_function(form, layout, Writer(form.ops, names, watched, flag), result),
     ]
     random = any("mu_random" in line for lines in functions for line in lines)
     lines = ['#include "random.glsl"' if random else '#include "math.glsl"']
     lines += [f"const uint {name} = {size}u;" for name, size in layout.dims.items()]
     lines += [f"const bool {n}_ALONG_K = {'true' if x else 'false'};" for n, x in zip("AB", along, strict=True)]
+    costly = any(f"mu_{name}(" in line for line in functions[2] for name in COSTLY)
+    lines.append(f"const bool COSTLY_STORE = {'true' if costly else 'false'};")
     for i, buffer in enumerate(buffers):
         access = "" if buffer.readable and buffer.writable else "readonly " if buffer.readable else "writeonly "
         lines.append(
@@ -150,8 +184,7 @@ def _load_function(form: Form, layout: Layout, names: Mapping[Value, str], head:
     return [f"float {head} {{", *writer.lines, "}"]
 
 
-def _store_function(form: Form, layout: Layout, names: Mapping[Value, str], result: Value) -> list[str]:
-    writer = Writer(form.ops, names)
+def _store_function(form: Form, layout: Layout, writer: Writer, result: Value) -> list[str]:
     where = form.coordinates(_space_index(form, layout))
     writer.line("int batch = int(batch_), m = int(m_), n = int(n_);")
     writer.remember(result, where.at[result], "sum")

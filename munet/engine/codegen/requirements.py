@@ -55,10 +55,17 @@ class Requirements:
 
     def unmet(self, device: DeviceInfo) -> Iterator[str]:
         """What the device lacks whatever the constants are, as clauses."""
-        if self.subgroup_size and device.subgroup_size not in self.subgroup_size:
-            yield f"subgroup size is {device.subgroup_size}, needs {_any_of(self.subgroup_size)}"
-        if self.vendor and device.vendor not in self.vendor:
-            yield f"vendor is {device.vendor or 'unknown'}, needs {_any_of(self.vendor)}"
+        return (lacks for _, lacks in self.stated(device) if lacks)
+
+    def stated(self, device: DeviceInfo) -> Iterator[tuple[str, str]]:
+        """Each requirement that does not depend on constants, in words, and what the device lacks of it, "" if nothing."""
+        if self.subgroup_size:
+            met = device.subgroup_size in self.subgroup_size
+            needed = _any_of(self.subgroup_size)
+            yield f"subgroup size {needed}", "" if met else f"subgroup size is {device.subgroup_size}, needs {needed}"
+        if self.vendor:
+            needed, met = _any_of(self.vendor), device.vendor in self.vendor
+            yield f"vendor {needed}", "" if met else f"vendor is {device.vendor or 'unknown'}, needs {needed}"
         wanted = (
             ("subgroup operations", self.subgroup_ops, device.subgroup_ops),
             ("features", self.features, device.features),
@@ -66,8 +73,8 @@ class Requirements:
         )
         for what, names, present in wanted:
             missing = [name for name in names if name not in present]
-            if missing:
-                yield f"{what} missing: {', '.join(missing)}"
+            if names:
+                yield f"{what}: {', '.join(names)}", f"{what} missing: {', '.join(missing)}" if missing else ""
 
     def exceeded(self, device: DeviceInfo, constants: Mapping[str, int]) -> Iterator[str]:
         """Limits of the device that are too low for a choice of constants, as clauses."""

@@ -73,6 +73,7 @@ class Configuration:
 class Variant:
     name: str
     title: str  # its file, for messages
+    path: Path
     source: str
     summary: str
     rank: int
@@ -83,6 +84,7 @@ class Variant:
     configurations: tuple[Configuration, ...]
     constant_ids: Mapping[str, int]  # as declared in the GLSL
     tolerance: Mapping[str, Tolerance]
+    own: bool = False  # a person's own file, not a shipped one
 
     def grid_of(self, dims: Mapping[str, int], configuration: Configuration) -> tuple[int, int, int]:
         x, y, z = (formula.number({**dims, **configuration.constants}) for formula in self.grid)
@@ -129,7 +131,7 @@ def read_asset(folder: Path) -> Asset:
 @lru_cache(maxsize=64)
 def _read_asset(folder: Path, stamps: tuple[tuple[Path, int], ...]) -> Asset:
     contract = _read_contract(folder / "contract.toml")
-    variants = [_read_variant(file, contract) for file, _ in stamps if file.suffix == ".comp"]
+    variants = [read_variant(file, contract) for file, _ in stamps if file.suffix == ".comp"]
     if not any(variant.name == GENERIC for variant in variants):
         raise DeclarationError(f"{title_of(folder)}: {GENERIC}.comp is missing. Every asset has one: it runs on any device.")
     return Asset(folder.name, contract, tuple(sorted(variants, key=lambda v: (-v.rank, v.name))))
@@ -176,7 +178,8 @@ def _tolerances(table: Table, dimensions: Sequence[str], base: Mapping[str, Tole
     return found
 
 
-def _read_variant(path: Path, contract: Contract) -> Variant:
+def read_variant(path: Path, contract: Contract) -> Variant:
+    """One file. Raises DeclarationError naming file and line."""
     source, title = read_source(path), title_of(path)
     table = read_comment(source, title)
     table.only(
@@ -193,6 +196,7 @@ def _read_variant(path: Path, contract: Contract) -> Variant:
     variant = Variant(
         name=path.stem,
         title=title,
+        path=path,
         source=source,
         summary=table.get("summary", str, "one sentence"),
         rank=table.get("rank", int, "a whole number"),

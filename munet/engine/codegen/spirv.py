@@ -114,6 +114,11 @@ def _expand(source: str, name: str, included: set[str], file: str = "") -> Itera
             yield from _expand(path.read_text(encoding="utf-8"), name, included, match[1])
 
 
+def expanded(source: str, name: str) -> str:
+    """The source with all includes in place, for looking things up by content. Raises ShaderError for a missing include."""
+    return "\n".join(line.text for line in _expand(source, name, set()))
+
+
 def _include_path(relative: str, place: str) -> Path:
     folder = shaders_root() / "include"
     path = folder / relative

@@ -20,6 +20,7 @@ import numpy as np
 from munet.engine.device import DeviceInfo
 from munet.engine.errors import DeviceError
 from munet.engine.program import Program
+from munet.engine.stages import Report, silent
 
 Array = np.ndarray[Any, Any]
 
@@ -86,9 +87,10 @@ class Executor(Protocol):
     info: DeviceInfo
     counters: Counters
 
-    def load(self, program: Program, *, poison: bool = False) -> None:
+    def load(self, program: Program, *, poison: bool = False, report: Report = silent) -> None:
         """Make `program` ready to submit. Buffers that already exist under their names are shared and keep their contents;
         new ones are zero. `poison` fills dead byte ranges with NaN before each pass: a planning fault then shows.
+        `report` hears how far it is; what it raises comes out of here, and nothing is loaded then.
 
         Raises ShaderError, OutOfDeviceMemory (before allocating, with the numbers), DeviceLost.
         """

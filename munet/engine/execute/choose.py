@@ -26,6 +26,11 @@ def open_executor(device: str = "auto") -> Executor:
         raise DeviceUnavailable(f'{missing}. The NumPy reference runs anywhere, slowly: it is the device "cpu"') from None
 
 
+def devices() -> list[DeviceInfo]:
+    """The machine's Vulkan devices, best first, then the reference: all that can be asked for, as "vulkan:N" and "cpu"."""
+    return [*list_devices(), REFERENCE]
+
+
 def device_info(device: str = "auto") -> DeviceInfo:
     """What is known of `device`, without opening it. Raises DeviceUnavailable."""
     if device == CPU:

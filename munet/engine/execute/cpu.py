@@ -22,6 +22,7 @@ from munet.engine.ir.evaluate import run_op
 from munet.engine.ir.module import Op, Value
 from munet.engine.passlist import ComputePass, PassList, Placement
 from munet.engine.program import BufferSpec, Feed, Program
+from munet.engine.stages import Report, silent
 
 NAN_WORD = 0x7FC00000
 _RESULTS_KEPT = 4096  # finished submits whose records nobody has asked for
@@ -54,9 +55,10 @@ class ReferenceExecutor:
         self._results: dict[int, tuple[Array | None, float]] = {}
         self._closed = False
 
-    def load(self, program: Program, *, poison: bool = False) -> None:
+    def load(self, program: Program, *, poison: bool = False, report: Report = silent) -> None:
         """See `Executor.load`. A program of the same name is replaced; temporaries it leaves behind are freed."""
         self._ensure_open()
+        report("loading", 0.0)
         started = time.perf_counter()
         passes = _passes(program)
         made = {spec.name: self._allocated(program, spec) for spec in program.buffers if self._is_missing(program, spec)}

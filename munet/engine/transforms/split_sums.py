@@ -1,4 +1,4 @@
-"""Splits long sums with few results over more of the device: partial sums side by side, then their sum.
+"""Splits long sums and other folds with few results over more of the device: partial ones side by side, then theirs.
 
 A weight gradient sums over every sample and pixel and has a few hundred results; one invocation, even one workgroup, a result
 would leave a large GPU idle. The split is plain IR: the summed dimension becomes (parts, rest) in both factors, the
@@ -81,9 +81,12 @@ def _is_read_back(op: Op, readers: Mapping[Value, list[Op]]) -> bool:
 
 
 def _split_reduction(op: Op) -> list[Op] | None:
-    """Sums over many rows with few results, a bias's gradient: parts of the longest dimension, then their sum."""
+    """Folds over many rows with few results, a bias's gradient, a loss: parts of the longest dimension, then their fold.
+
+    All parts are of one length, so that a mean is the mean of the parts' means.
+    """
     kernel = None if op.regions else kernel_of(op)
-    if not isinstance(kernel, Reduction) or kernel.combine != "add" or kernel.finish != "acc":
+    if not isinstance(kernel, Reduction) or kernel.finish not in ("acc", "acc / count"):
         return None
     x = op.inputs[0]
     axes = reduced_axes(op.params["axes"], x.rank)
@@ -97,9 +100,9 @@ def _split_reduction(op: Op) -> list[Op] | None:
     b = Builder("split")
     with b.active(), b.at_origin(op.origin):
         split = _call("reshape", x, shape=(*x.shape[:axis], parts, x.shape[axis] // parts, *x.shape[axis + 1 :]))
-        partial = _call("sum", split, axes=tuple(a if a < axis else a + 1 for a in axes), keepdims=False)
+        partial = _call(op.operator, split, axes=tuple(a if a < axis else a + 1 for a in axes), keepdims=False)
         before = sum(1 for a in range(axis) if a not in axes)
-        total = _call("sum", partial, axes=(before,), keepdims=False)
+        total = _call(op.operator, partial, axes=(before,), keepdims=False)
         if total.shape != op.output.shape:
             _call("reshape", total, shape=op.output.shape)
     last = b.ops[-1]

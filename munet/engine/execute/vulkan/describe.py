@@ -101,6 +101,7 @@ def describe(instance: Instance, physical: Any, index: int = -1) -> DeviceInfo:
         push_bytes=limits.maxPushConstantsSize,
         loop_limit=_LLVMPIPE_LOOP_LIMIT if version12.driverID == _LLVMPIPE else 0,
         subgroup_size=version11.subgroupSize,
+        subgroup_sizes=_subgroup_sizes(instance, physical, api_version, version11.subgroupSize),
         subgroup_ops=_subgroup_ops(version11),
         timestamp_period_ns=limits.timestampPeriod if timestamps else 0.0,
         memory_bytes=memory,
@@ -184,6 +185,14 @@ def _subgroup_ops(version11: Any) -> tuple[str, ...]:
         return ()
     present = (name for bit, name in enumerate(_SUBGROUP_OPS) if version11.subgroupSupportedOperations >> bit & 1)
     return tuple(name for name in present if f"subgroup_{name}" not in settings.current().disabled)
+
+
+def _subgroup_sizes(instance: Instance, physical: Any, api_version: Version, usual: int) -> tuple[int, int]:
+    if api_version < (1, 3, 0):
+        return usual, usual
+    version13 = struct("VkPhysicalDeviceVulkan13Properties")
+    instance.functions.vkGetPhysicalDeviceProperties2(physical, struct("VkPhysicalDeviceProperties2", pNext=version13))
+    return version13.minSubgroupSize, version13.maxSubgroupSize
 
 
 def _fields(made: Any, type_name: str) -> Any:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from munet.engine.errors import DeviceError, MunetError
+from munet.engine.errors import DeviceError
 from munet.engine.execute.base import Array, Counters, PassTime, Ticket, check_apart
 from munet.engine.execute.vulkan.buffers import NamedBuffers
 from munet.engine.execute.vulkan.commands import Commands, Region
@@ -28,6 +28,7 @@ from munet.engine.execute.vulkan.queue import Queue
 from munet.engine.execute.vulkan.recording import Recording, check_passes, numbered_passes
 from munet.engine.execute.vulkan.transfers import Slot, Transfers, host_bytes
 from munet.engine.program import Feed, Program
+from munet.engine.stages import Report, silent, within
 
 PART_MS = 50.0  # a step of more than twice this runs as several vkQueueSubmits of about so much each
 _RESULTS_KEPT = 4096  # finished submits whose records nobody has asked for
@@ -90,7 +91,7 @@ class VulkanExecutor:
         """Device memory held now, staging included."""
         return self._memory.allocated_bytes
 
-    def load(self, program: Program, *, poison: bool = False) -> None:
+    def load(self, program: Program, *, poison: bool = False, report: Report = silent) -> None:
         """See `Executor.load`. A program of the same name is replaced; temporaries it leaves behind are freed."""
         self._ensure_open()
         started, shaders_ms, pipelines = time.perf_counter(), self.counters.shaders_ms, self.counters.pipelines
@@ -99,9 +100,10 @@ class VulkanExecutor:
             self._wait_all(_where(program))
         made = self._buffers.allocate_missing(program)
         try:
-            self._pipelines.build(p.kernel for _, p in numbered_passes(program))
+            self._pipelines.build((p.kernel for _, p in numbered_passes(program)), within(report, 0.0, 0.9))
+            report("recording", 0.9)
             recording = self._record(program, made, poison)
-        except MunetError:
+        except BaseException:  # the hook may raise anything
             self._buffers.discard(made)
             raise
         if program.name in self._recordings:

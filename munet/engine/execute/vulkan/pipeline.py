@@ -9,7 +9,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from munet.engine.execute.base import Counters
 from munet.engine.execute.vulkan.api import array, ffi, struct, vk
 from munet.engine.execute.vulkan.device import Device
 from munet.engine.passlist import Kernel
+from munet.engine.stages import Report, silent
 
 Key = tuple[str, tuple[tuple[int, int], ...], int, int]
 
@@ -56,17 +57,26 @@ class Pipelines:
         """The pipeline of a kernel that `build` was given."""
         return self._made[_key(kernel)]
 
-    def build(self, kernels: Iterable[Kernel]) -> None:
-        """Makes what is missing, several at once: both compilers run outside the interpreter's lock."""
+    def build(self, kernels: Iterable[Kernel], report: Report = silent) -> None:
+        """Makes what is missing, several at once: both compilers run outside the interpreter's lock.
+
+        When `report` raises, those that were begun are finished and kept, and the others are not begun.
+        """
         missing = {_key(kernel): kernel for kernel in kernels if _key(kernel) not in self._made}
         for kernel in missing.values():
             self._layout(kernel.binding_count, kernel.push_bytes)
-        if len(missing) <= 1:
-            for kernel in missing.values():
-                self._build(kernel)
+        count = len(missing)
+        if not count:
             return
-        with ThreadPoolExecutor(min(len(missing), os.cpu_count() or 1, 8)) as threads:
-            list(threads.map(self._build, missing.values()))
+        report(f"compiling shaders 0/{count}", 0.0)
+        threads = ThreadPoolExecutor(min(count, os.cpu_count() or 1, 8))
+        try:
+            begun = [threads.submit(self._build, kernel) for kernel in missing.values()]
+            for done, future in enumerate(as_completed(begun), 1):
+                future.result()
+                report(f"compiling shaders {done}/{count}", done / count)
+        finally:
+            threads.shutdown(cancel_futures=True)
 
     def save(self) -> None:
         """Stores the driver's cache if it has grown."""
