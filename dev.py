@@ -6,7 +6,7 @@
     python3 dev.py check                ruff and basedpyright
 
 Makes .venv, installs the package into it as it lies here (again only when pyproject.toml has changed), and sees to a
-Vulkan loader and driver. Standard library only; the syntax is kept readable for old Pythons, which it must refuse politely.
+Vulkan loader and driver; for tests also to a display without a screen. Standard library only; the syntax is kept readable for old Pythons, which it must refuse politely.
 """
 
 import hashlib
@@ -34,6 +34,19 @@ LINUX_DRIVERS = {  # package tool -> the line to type
     "pacman": "pacman -S vulkan-icd-loader vulkan-swrast",
     "zypper": "zypper install libvulkan1 libvulkan_lvp",
     "apk": "apk add vulkan-loader mesa-vulkan-swrast",
+}
+# What the tests of the window need on Debian, with what tells whether it is there: a program, or a library.
+DISPLAY_NEEDS = {
+    "xvfb": "Xvfb",
+    "xdotool": "xdotool",
+    "libgl1": "libGL.so.1",
+    "libgl1-mesa-dri": "libGLX_mesa.so.0",
+    "libx11-6": "libX11.so.6",
+    "libxcursor1": "libXcursor.so.1",
+    "libxi6": "libXi.so.6",
+    "libxinerama1": "libXinerama.so.1",
+    "libxrandr2": "libXrandr.so.2",
+    "libxxf86vm1": "libXxf86vm.so.1",
 }
 
 # Run in a process of its own: a broken driver may crash or hang. Prints the number of devices of the Vulkan loader.
@@ -63,6 +76,17 @@ if vulkan.vkCreateInstance(ctypes.byref(info), None, ctypes.byref(instance)) == 
 print(count.value)
 """
 
+# Run in a process of its own, too: prints those of the named libraries that can be loaded.
+LOADABLE = """
+import ctypes, sys
+for name in sys.argv[1:]:
+    try:
+        ctypes.CDLL(name)
+    except OSError:
+        continue
+    print(name)
+"""
+
 
 class SetupError(Exception):
     """Where, what, and the cure; printed without a traceback."""
@@ -80,6 +104,8 @@ def main(arguments):
         if command == "check":
             return check()
         device = set_up_vulkan(with_validation=command == "test")
+        if command == "test":
+            set_up_display()
     except SetupError as error:
         print("dev.py: %s" % error, file=sys.stderr)
         return 1
@@ -274,6 +300,28 @@ def has_validation_layer():
     return any((folder / "VkLayer_khronos_validation.json").exists() for folder in folders)
 
 
+def set_up_display():
+    """Xvfb, xdotool and GLFW's libraries for the tests of the window; where they cannot be installed, those tests are skipped."""
+    missing = missing_for_display()
+    if not missing:
+        return
+    try:
+        install_debian(missing, why="the tests of the window need a display without a screen")
+    except SetupError as error:
+        say(str(error))
+        say("going on without the tests of the window.")
+
+
+def missing_for_display():
+    """Debian's names of what is not there; nothing on other systems than Linux, where those tests do not run."""
+    if not sys.platform.startswith("linux"):
+        return []
+    libraries = [name for name in DISPLAY_NEEDS.values() if ".so." in name]
+    status, output = quiet([sys.executable, "-c", LOADABLE, *libraries], timeout=60)
+    loadable = set(output.split()) if status == 0 else set()
+    return [package for package, needed in DISPLAY_NEEDS.items() if needed not in loadable and not shutil.which(needed)]
+
+
 def install_debian(packages, why):
     """Installs with apt on Debian and Ubuntu, as root or where sudo asks nothing. Raises SetupError with the line to type."""
     if not (Path("/etc/debian_version").exists() and shutil.which("apt-get")):
@@ -302,6 +350,8 @@ def advice(packages):
         return "install the newest driver of your graphics card: it brings Vulkan"
     if packages == ["vulkan-validationlayers"]:
         return "install your system's package of Vulkan's validation layers; until then those tests are skipped"
+    if set(packages) <= set(DISPLAY_NEEDS):
+        return "install %s with your system's package tool" % ", ".join(DISPLAY_NEEDS[package] for package in packages)
     if packages[0].startswith("python3"):
         return "install Python's venv and pip with your system's package tool"
     for tool, line in LINUX_DRIVERS.items():

@@ -9,6 +9,7 @@ import queue
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from munet import Graph, MunetError, Problem, remarks, validate
 from munet.inspect import WireView, wire_shapes
@@ -27,10 +28,13 @@ class Findings:
     wires: Mapping[tuple[str, str], WireView] = field(default_factory=dict)
 
 
-def check(graph: Graph, version: int = 0) -> Findings:
-    """All problems, remarks and shapes. What even validation does not survive is a problem of the project as a whole."""
+def check(graph: Graph, version: int = 0, folder: Path | None = None) -> Findings:
+    """All problems, remarks and shapes. `folder`: the project file's, from where the files that it names are looked for.
+
+    What even validation does not survive is a problem of the project as a whole.
+    """
     try:
-        problems = tuple(validate(graph))
+        problems = tuple(validate(graph, folder))
         notes = () if problems else tuple(remarks(graph))
         wires = wire_shapes(graph) if graph.nodes else {}
     except (MunetError, ArithmeticError, LookupError, TypeError, ValueError) as error:
@@ -86,15 +90,15 @@ class Debounce:
 class Checker:
     """A thread that checks; `submit` and `poll` never wait. `close` ends it."""
 
-    def __init__(self, work: Callable[[Graph, int], Findings] = check):
+    def __init__(self, work: Callable[[Graph, int, Path | None], Findings] = check):
         self._work = work
-        self._asked: queue.SimpleQueue[tuple[int, Graph] | None] = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[tuple[int, Graph, Path | None] | None] = queue.SimpleQueue()
         self._found: queue.SimpleQueue[Findings] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="checks", daemon=True)
         self._thread.start()
 
-    def submit(self, version: int, graph: Graph) -> None:
-        self._asked.put((version, graph))
+    def submit(self, version: int, graph: Graph, folder: Path | None = None) -> None:
+        self._asked.put((version, graph, folder))
 
     def poll(self) -> Findings | None:
         """The newest findings since the last call, if there are any."""
@@ -119,5 +123,5 @@ class Checker:
                     break
             if asked is None:
                 return
-            version, graph = asked
-            self._found.put(self._work(graph, version))
+            version, graph, folder = asked
+            self._found.put(self._work(graph, version, folder))

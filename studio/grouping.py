@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
@@ -14,6 +15,7 @@ from studio.document import State, selected
 from studio.edits import BORDERS, INPUT, OUTPUT, PARAMETER, SUBGRAPH, EditRefused
 
 GAP = 240.0  # between a border node and what lies beside it
+ABOVE = 130.0  # a parameter that is given out lies so much above its node
 
 SocketOf = tuple[str, str]
 
@@ -130,7 +132,7 @@ def _outer_edges(part: Graph, chosen: Collection[str], instance: str, inputs: Na
 
 
 def expand(state: State, id_: str) -> State:
-    """See `commands.Expand`. The definition stays: other nodes may use it, and it can be placed again."""
+    """See `subgraph_commands.Expand`. The definition stays: other nodes may use it, and it can be placed again."""
     part = state.part
     node = part.nodes.get(id_)
     definition = state.graph.subgraphs.get(str(node.params.get("graph"))) if node is not None else None
@@ -212,7 +214,7 @@ def _spliced(part: Graph, definition: Graph, instance: str, ids: dict[str, str])
 
 
 def promote(state: State, node: str, param: str, name: str) -> State:
-    """See `commands.Promote`."""
+    """See `subgraph_commands.Promote`."""
     part = state.part
     if not state.owner:
         raise EditRefused("this drawing is no subgraph", "parameters are given out of subgraphs", "collapse the nodes first")
@@ -225,5 +227,53 @@ def promote(state: State, node: str, param: str, name: str) -> State:
             raise EditRefused(f'{param} of "{node}" is given out already, as {other.params.get("name")}')
     x, y = part.nodes[node].position
     id_ = edits.fresh_id(part.nodes, name)
-    added = Node(id_, PARAMETER, {"name": name, "node": node, "param": param}, (x, y - 90.0))
+    added = Node(id_, PARAMETER, {"name": name, "node": node, "param": param}, (x, y - ABOVE))
     return state.with_part(edits.add(part, [added]))
+
+
+def given_out(part: Graph, node: str) -> dict[str, str]:
+    """Parameters of a node that its subgraph gives out, and under which names."""
+    borders = (n for n in part.nodes.values() if n.operator == PARAMETER and n.params.get("node") == node)
+    return {str(border.params.get("param")): str(border.params.get("name")) for border in borders}
+
+
+def name_for(part: Graph, node: str, param: str) -> str:
+    """A free name under which a parameter may be given out: its own, else with the node's before it."""
+    taken = {str(n.params.get("name")) for n in part.nodes.values() if n.operator == PARAMETER}
+    if param not in taken and param != "graph":
+        return param
+    stem = re.sub(r"\W+", "_", node).strip("_")
+    base = f"{stem}_{param}" if stem and not stem[0].isdigit() else f"p_{stem}_{param}"
+    name, number = base, 2
+    while name in taken:
+        name, number = f"{base}_{number}", number + 1
+    return name
+
+
+def take_back(state: State, node: str, param: str) -> State:
+    """See `subgraph_commands.TakeBack`."""
+    part = state.part
+    borders = {
+        n.id: str(n.params.get("name"))
+        for n in part.nodes.values()
+        if n.operator == PARAMETER and (n.params.get("node"), n.params.get("param")) == (node, param)
+    }
+    if not borders:
+        raise EditRefused(f'{param} of "{node}" is not given out')
+    owner = state.owner
+    after = state.with_part(edits.remove(part, borders), state.selection)
+    left = {promoted.name for promoted in interface(after.part).params}
+    gone = set(borders.values()) - left
+    return replace(after, graph=_without_values(after.graph, owner, gone)) if gone else after
+
+
+def _without_values(graph: Graph, owner: str, gone: Collection[str]) -> Graph:
+    """Instances of a subgraph without values of parameters that it no longer gives out."""
+
+    def cleaned(part: Graph) -> Graph:
+        instances = [n for n in part.nodes.values() if n.operator == SUBGRAPH and n.params.get("graph") == owner]
+        changed = {n.id: replace(n, params={k: v for k, v in n.params.items() if k not in gone}) for n in instances}
+        return edits.with_nodes(part, changed)
+
+    parts = {name: cleaned(part) for name, part in graph.subgraphs.items()}
+    return replace(cleaned(graph), subgraphs=parts)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -101,6 +101,10 @@ def _cells(rect: Rect) -> Iterator[Cell]:
             yield column, row
 
 
+Wires = Mapping[tuple[str, str], WireView]
+NO_WIRES: Wires = {}
+
+
 class Scene:
     """All that is drawn of one drawing. `changed_nodes` and `changed_wires` say what the last update made or removed."""
 
@@ -110,57 +114,95 @@ class Scene:
         self.frames: tuple[Frame, ...] = ()
         self.changed_nodes: set[str] = set()
         self.changed_wires: set[Edge] = set()
-        self._made_of: dict[str, tuple[Any, ...]] = {}
+        self._made_of: dict[str, _Made] = {}
         self._nodes, self._curves = Grid(), Grid()
         self._order: dict[str, int] = {}
+        self._from: tuple[Any, ...] = (None, None, None)  # edges, wires and subgraphs of the last update
+        self._wired: dict[str, frozenset[str]] = {}
+        self._known: dict[str, tuple[Any, ...]] = {}
+        self._edges_at: dict[str, list[Edge]] = {}
+        self._bounds: Rect | None = None
+        self._bounds_known = False
 
-    def update(self, graph: Graph, part: Graph, wires: Mapping[tuple[str, str], WireView] | None = None) -> None:
+    def update(self, graph: Graph, part: Graph, wires: Wires | None = None) -> None:
         """Bring the scene to a drawing `part` of the project `graph`; `wires` are keyed by the ids of this drawing."""
-        wires = wires or {}
-        wired: dict[str, set[str]] = {}
-        for edge in part.edges:
-            wired.setdefault(edge.target, set()).add(edge.target_socket)
-        known: dict[str, list[Any]] = {}
-        for (id_, socket), view in wires.items():
-            known.setdefault(id_, []).append((socket, view))
+        wires = NO_WIRES if wires is None else wires
+        edges, old_wires, definitions = self._from
+        only_nodes = part.edges is edges and wires is old_wires and graph.subgraphs is definitions
+        self._from = (part.edges, wires, graph.subgraphs)
+        if part.edges is not edges:
+            self._take_edges(part.edges)
+        if wires is not old_wires:
+            known: dict[str, list[Any]] = {}
+            for (id_, socket), view in wires.items():
+                known.setdefault(id_, []).append((socket, view))
+            self._known = {id_: tuple(found) for id_, found in known.items()}
+        before = len(self.views)
         self.changed_nodes = self.views.keys() - part.nodes.keys()
         for id_ in self.changed_nodes:
-            del self.views[id_]
-            self._made_of.pop(id_, None)
+            del self.views[id_], self._made_of[id_]
             self._nodes.drop(id_)
+        kept = len(self.views)
         for id_, node in part.nodes.items():
-            # Instances depend on definitions, which may hold others: the mapping of all of them stands for that.
-            definitions = graph.subgraphs if node.operator == SUBGRAPH else None
-            key = (node, frozenset(wired.get(id_, ())), definitions, tuple(known.get(id_, ())))
             old = self._made_of.get(id_)
-            if old is None or not _same(old, key):
-                self._made_of[id_] = key
-                self._show(graph, node, key[1], wires)
-        self._order = {id_: place for place, id_ in enumerate(part.nodes)}
+            if old is None or old.node is not node or not only_nodes:
+                self._look_at(graph, node, old, wires)
+        if len(self.views) != kept or kept != before:
+            self._order = {id_: place for place, id_ in enumerate(part.nodes)}
+        if self.changed_nodes or self.frames is not part.frames:
+            self._bounds_known = False
         self.frames = part.frames
-        self._update_wires(part)
+        self._update_wires(part, part.edges is edges)
 
-    def _show(self, graph: Graph, node: Node, wired: frozenset[str], wires: Mapping[tuple[str, str], WireView]) -> None:
-        view = node_view(graph, node, wired, wires)
-        self.views[node.id] = view
-        self._nodes.put(node.id, [_grown(view.rect, 12.0)])
-        self.changed_nodes.add(node.id)
+    def _take_edges(self, edges: tuple[Edge, ...]) -> None:
+        wired: dict[str, set[str]] = {}
+        self._edges_at = {}
+        for edge in edges:
+            wired.setdefault(edge.target, set()).add(edge.target_socket)
+            self._edges_at.setdefault(edge.source, []).append(edge)
+            self._edges_at.setdefault(edge.target, []).append(edge)
+        self._wired = {id_: frozenset(sockets) for id_, sockets in wired.items()}
 
-    def _update_wires(self, part: Graph) -> None:
-        present = set(part.edges)
-        self.changed_wires = self.wires.keys() - present
-        for edge in self.changed_wires:
-            del self.wires[edge]
-            self._curves.drop(edge)
-        for edge in part.edges:
+    def _look_at(self, graph: Graph, node: Node, old: _Made | None, wires: Wires) -> None:
+        """Make the node's view anew if anything it is made of has changed; a node that was only moved keeps what was made."""
+        # Instances depend on definitions, which may hold others: the mapping of all of them stands for that.
+        definitions = graph.subgraphs if node.operator == SUBGRAPH else None
+        made = _Made(node, self._wired.get(node.id, frozenset()), definitions, self._known.get(node.id, ()))
+        if old is not None and made.is_like(old):
+            if old.node is node:
+                return
+            if replace(old.node, position=node.position) == node:
+                x, y = node.position
+                self._put(made, replace(self.views[node.id], x=x, y=y))
+                return
+        self._put(made, node_view(graph, node, made.wired, wires))
+
+    def _put(self, made: _Made, view: NodeView) -> None:
+        id_ = made.node.id
+        self._made_of[id_], self.views[id_] = made, view
+        self._nodes.put(id_, [_grown(view.rect, 12.0)])
+        self.changed_nodes.add(id_)
+
+    def _update_wires(self, part: Graph, same_edges: bool) -> None:
+        self.changed_wires = set()
+        touched: Iterable[Edge] = part.edges
+        if same_edges:
+            touched = dict.fromkeys(edge for id_ in self.changed_nodes for edge in self._edges_at.get(id_, ()))
+        else:
+            self.changed_wires = self.wires.keys() - set(part.edges)
+            for edge in self.changed_wires:
+                del self.wires[edge]
+                self._curves.drop(edge)
+        for edge in touched:
             if edge in self.wires and edge.source not in self.changed_nodes and edge.target not in self.changed_nodes:
                 continue
             start = self.socket_at(edge.source, "out", edge.source_socket)
             control = bezier(start, self.socket_at(edge.target, "in", edge.target_socket))
-            wire = Wire(edge, control, along(control))
-            self.wires[edge] = wire
-            self._curves.put(edge, (_span(a, b) for a, b in pairwise(wire.points)))
             self.changed_wires.add(edge)
+            old = self.wires.get(edge)
+            if old is None or old.control != control:
+                wire = self.wires[edge] = Wire(edge, control, along(control))
+                self._curves.put(edge, _pieces(wire.points))
 
     def socket_at(self, node: str, side: str, name: str) -> Point:
         """Where a socket is; for one that the node has not got, the middle of that side."""
@@ -245,11 +287,12 @@ class Scene:
                     found.add(edge)
         return found
 
-    def wire_under(self, node: str) -> Edge | None:
-        """The wire that a node lies on, if it is none of its own: dropping the node there inserts it."""
+    def wire_under(self, node: str, by: Point = (0.0, 0.0)) -> Edge | None:
+        """The wire that a node moved `by` so much lies on, if it is none of its own: dropping the node there inserts it."""
         view = self.views.get(node)
         if view is None:
             return None
+        view = replace(view, x=view.x + by[0], y=view.y + by[1])
         left, top, right, bottom = view.rect
         core = (left + 4, top + 2, right - 4, bottom - 2) if not view.is_reroute else view.rect
         near = (e for e in self._curves.near(core) if node not in (e.source, e.target))
@@ -263,7 +306,13 @@ class Scene:
     @property
     def bounds(self) -> Rect | None:
         """Around everything; None for an empty drawing."""
-        return self.bounds_of(self.views, range(len(self.frames)))
+        if not self._bounds_known:
+            self._bounds, self._bounds_known = self.bounds_of(self.views, range(len(self.frames))), True
+        return self._bounds
+
+    def wires_in(self, rect: Rect) -> set[Edge]:
+        """Wires that may touch a rectangle: culling."""
+        return {edge for edge in self._curves.near(rect) if edge in self.wires}
 
 
 def frame_rect(frame: Frame) -> Rect:
@@ -284,8 +333,18 @@ def distance_to(at: Point, points: Sequence[Point]) -> float:
     return best
 
 
-def _same(old: tuple[Any, ...], new: tuple[Any, ...]) -> bool:
-    return old[0] is new[0] and old[1] == new[1] and old[2] is new[2] and old[3] == new[3]
+@dataclass(frozen=True)
+class _Made:
+    """What a view was made of: the node, its inputs with a wire, all definitions (for an instance), what its outputs carry."""
+
+    node: Node
+    wired: frozenset[str]
+    definitions: Any
+    known: tuple[Any, ...]
+
+    def is_like(self, other: _Made) -> bool:
+        """But for the node itself."""
+        return self.wired == other.wired and self.definitions is other.definitions and self.known == other.known
 
 
 def _inside(at: Point, rect: Rect) -> bool:
@@ -302,6 +361,13 @@ def _middle(rect: Rect) -> Point:
 
 def _grown(rect: Rect, by: float) -> Rect:
     return (rect[0] - by, rect[1] - by, rect[2] + by, rect[3] + by)
+
+
+def _pieces(points: Sequence[Point], length: int = 5) -> Iterator[Rect]:
+    """Rectangles around pieces of a line."""
+    for first in range(0, len(points) - 1, length):
+        xs, ys = zip(*points[first : first + length + 1], strict=True)
+        yield (min(xs), min(ys), max(xs), max(ys))
 
 
 def _span(a: Point, b: Point) -> Rect:

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from studio.coloring import MODES
 from studio.texts import text
 
 MODIFIERS = ("Ctrl", "Shift", "Alt")
 NAMED = (
-    "Tab", "Delete", "Backspace", "Escape", "Enter", "Space", "Home", "End", "Up", "Down", "Left", "Right", "?", "+", "-", ".",
+    "Tab", "Delete", "Backspace", "Escape", "Enter", "Space", "Home", "End", "Up", "Down", "Left", "Right", "?", "+", "-", ".", ",",
     *(f"F{number}" for number in range(1, 13)),
 )  # fmt: skip
 
@@ -39,6 +40,8 @@ ACTIONS = (
     Action("export_python", "file"),
     Action("export_weights", "file"),
     Action("export_png", "file"),
+    Action("start", "file"),
+    Action("preferences", "file", ("Ctrl+,",), typing=True),
     Action("quit", "file", ("Ctrl+Q",), typing=True),
     Action("undo", "edit", ("Ctrl+Z",)),
     Action("redo", "edit", ("Ctrl+Y", "Ctrl+Shift+Z")),
@@ -60,6 +63,7 @@ ACTIONS = (
     Action("expand", "arrange", ("Ctrl+Shift+G",)),
     Action("enter", "arrange", ("Enter",)),
     Action("leave", "arrange", ("Backspace",)),
+    Action("save_block", "arrange"),
     Action("layout", "arrange", ("L",)),
     Action("align_left", "arrange", ("Alt+Left",)),
     Action("align_right", "arrange", ("Alt+Right",)),
@@ -77,6 +81,11 @@ ACTIONS = (
     Action("zoom_out", "view", ("Ctrl+-",)),
     Action("zoom_reset", "view", ("Ctrl+0",)),
     Action("minimap", "view", ("Ctrl+M",)),
+    *(Action(f"color_{mode}", "view", (f"Alt+{key}",)) for key, mode in enumerate(MODES, 1)),
+    Action("reset_layout", "view"),
+    Action("show_preview", "view", ("P",)),
+    Action("show_values", "view", ("V",)),
+    Action("show_shaders", "view", ("Ctrl+Shift+H",)),
     Action("next_problem", "view", ("F8",), typing=True),
     Action("run", "train", ("F5",), typing=True),
     Action("pause", "train", ("F6", "Space")),
@@ -84,6 +93,10 @@ ACTIONS = (
     Action("stop", "train", ("Shift+F5",), typing=True),
     Action("reset", "train", ("Ctrl+Shift+F5",), typing=True),
     Action("checkpoint", "train", ("Ctrl+K",), typing=True),
+    Action("step_many", "train", ("Shift+F10",), typing=True),
+    Action("evaluate", "train", ("F9",), typing=True),
+    Action("export_plot_png", "train"),
+    Action("export_csv", "train"),
 )
 BY_NAME: Mapping[str, Action] = {action.name: action for action in ACTIONS}
 
@@ -118,6 +131,20 @@ def keymap(changes: Mapping[str, str] | None = None) -> dict[str, str]:
         for shortcut in action.shortcuts if action.name not in changed else ():
             chosen.setdefault(normal(shortcut), action.name)
     return chosen
+
+
+def shortcuts(changes: Mapping[str, str] | None = None) -> dict[str, tuple[str, ...]]:
+    """Action -> shortcuts that start it, as `keymap` has them; "Tab" before "Shift+A" if it is so in the table."""
+    found: dict[str, tuple[str, ...]] = {}
+    for key, name in keymap(changes).items():
+        found[name] = (*found.get(name, ()), key)
+    return found
+
+
+def conflict(name: str, shortcut: str, changes: Mapping[str, str] | None = None) -> str:
+    """The other action that a shortcut starts already; "" for none. Raises ValueError for what is no shortcut."""
+    there = keymap(changes).get(normal(shortcut), "")
+    return there if there != name else ""
 
 
 def action_for(key: str, modifiers: frozenset[str], keys: Mapping[str, str], *, typing: bool = False) -> str:

@@ -37,10 +37,23 @@ class Replace:
 
 
 @dataclass(frozen=True)
+class Keep:
+    """How a run is kept: the folder that is made when it starts, and how often its state is saved on top of the project's own
+    settings; 0 seconds = never."""
+
+    folder: Path
+    every_s: float = 0.0
+
+
+@dataclass(frozen=True)
 class Run:
-    """Train until the run has `total` steps, or as many as the project says; goes on after a pause."""
+    """Train until the run has `total` steps, or as many as the project says; goes on after a pause.
+
+    `keep` is looked at when a run starts; one that goes on stays in its folder.
+    """
 
     total: int | None = None
+    keep: Keep | None = None
 
 
 @dataclass(frozen=True)
@@ -81,9 +94,10 @@ class Evaluate:
 
 @dataclass(frozen=True)
 class Save:
-    """Write a checkpoint."""
+    """Write a checkpoint: to `path`, or under the name of its step into the run's folder, which `keep` says if it has none."""
 
-    path: Path
+    path: Path | None = None
+    keep: Keep | None = None
 
 
 @dataclass(frozen=True)
@@ -92,6 +106,13 @@ class Load:
 
     path: Path
     partial: bool = False
+
+
+@dataclass(frozen=True)
+class Move:
+    """Go on with the same run on another device: its state goes along."""
+
+    device: str
 
 
 @dataclass(frozen=True)
@@ -117,7 +138,7 @@ class Close:
     """Close the session; the thread stays."""
 
 
-Command = Open | Replace | Run | Pause | Step | Stop | Reset | SetValue | Evaluate | Save | Load | Ask | Profile | Close
+Command = Open | Replace | Run | Pause | Step | Stop | Reset | SetValue | Evaluate | Save | Load | Move | Ask | Profile | Close
 
 
 # -- messages --------------------------------------------------------------------------------------------------------------
@@ -143,6 +164,22 @@ class Opened:
     elapsed_s: float
     carried: Carried | None = None
     live: dict[str, float] = field(default_factory=dict)
+    moved: bool = False  # the run of before, on another device
+
+
+@dataclass(frozen=True)
+class Compiling:
+    """How far opening or replacing is, from 0 to 1."""
+
+    stage: str
+    fraction: float
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The run is written into this folder from now on."""
+
+    folder: Path
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,9 +195,10 @@ class Metrics:
 
 @dataclass(frozen=True)
 class Told:
-    """Another event of the session: an evaluation, a checkpoint, the end of the run."""
+    """Another event of the session: an evaluation, a checkpoint, the end of the run. `asked`: by a command of its own."""
 
     event: Event
+    asked: bool = False
 
 
 @dataclass(frozen=True)
@@ -178,7 +216,8 @@ class Answer:
 class Failed:
     """A command could not be carried out, or the run was stopped. `problems` name nodes where that is known.
 
-    `kind`: "project", "not-finite" (training is held in the state before), "device-lost" (the session is gone), "refused", "bug"
+    `kind`: "project", "not-finite" (training is held in the state before), "device-lost" (the session is gone), "refused",
+    "cancelled" (a compile, by `Jobs.cancel`), "unwritten" (a file of the run, which goes on), "bug"
     """
 
     kind: str
@@ -188,4 +227,4 @@ class Failed:
     tag: str = ""  # of the Ask that failed
 
 
-Message = Phase | Opened | Metrics | Told | Timed | Answer | Failed
+Message = Phase | Opened | Compiling | Kept | Metrics | Told | Timed | Answer | Failed

@@ -13,6 +13,7 @@ import platformdirs
 from munet import ProjectError, read_file, write_file
 
 MAX_RECENT = 12
+MAX_PREVIEWED = 50  # projects
 MAX_BYTES = 2**20
 
 
@@ -34,9 +35,32 @@ class Preferences:
     follow_plots: bool = True
     smoothing: float = 0.6
     log_axis: bool = False
+    keep_runs: bool = True  # write each run into a folder of its own
+    checkpoint_every_s: float = 120.0  # on top of the project's own checkpoints; 0 = never
     recent: tuple[str, ...] = ()
+    cjk_font: str = ""  # a font file with Chinese, Japanese and Korean letters; "" = the system's
+    window: tuple[int, ...] = ()  # x, y, width, height of the window when it was closed
+    folders: dict[str, str] = field(default_factory=dict)  # purpose of a file dialog -> the folder that was used last
     blocks_folder: str = ""  # saved blocks; "" = beside this file
+    look_every_s: float = 1.0  # previews while training; less often where that would take more than a few percent of its time
+    previews: dict[str, str] = field(default_factory=dict)  # project file -> nodes that show a preview, a JSON list
     keys: dict[str, str] = field(default_factory=dict)  # action -> shortcut, where it differs from `keys.py`
+
+    def previews_of(self, path: Path | None) -> frozenset[str]:
+        """Paths of the nodes of a project that show a preview below them."""
+        try:
+            known = json.loads(self.previews.get(_name_of(path), "[]"))
+        except ValueError:
+            known = []
+        return frozenset(name for name in known if isinstance(name, str)) if isinstance(known, list) else frozenset()
+
+    def with_previews(self, path: Path | None, nodes: frozenset[str]) -> Preferences:
+        """These nodes and no others; a project without a file is not remembered. Only so many projects are."""
+        if path is None:
+            return self
+        others = {name: value for name, value in self.previews.items() if name != _name_of(path)}
+        kept = dict(list(others.items())[-MAX_PREVIEWED:])
+        return replace(self, previews=kept | ({_name_of(path): json.dumps(sorted(nodes))} if nodes else {}))
 
     def opened(self, path: Path) -> Preferences:
         """With a project at the head of the recent ones."""
@@ -47,10 +71,16 @@ class Preferences:
 LIMITS: dict[str, tuple[float, float]] = {
     "ui_scale": (0.5, 3.0),
     "grid": (1.0, 200.0),
+    "look_every_s": (0.1, 60.0),
     "autosave_every_s": (1.0, 3600.0),
     "idle_frames_per_s": (1.0, 60.0),
     "smoothing": (0.0, 0.999),
+    "checkpoint_every_s": (0.0, 86400.0),
 }
+
+
+def _name_of(path: Path | None) -> str:
+    return str(path.resolve()) if path is not None else ""
 
 
 def preferences_file() -> Path:
@@ -92,6 +122,9 @@ def _fit(name: str, value: Any, usual: Any) -> Any:
             return None
         low, high = LIMITS.get(name, (value, value))
         return float(min(max(value, low), high)) if value == value else None
+    if name == "window":
+        fits = isinstance(value, list) and len(value) == 4 and all(type(item) is int for item in value)
+        return tuple(value) if fits else None
     if isinstance(usual, tuple):
         texts = [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
         return tuple(texts[:MAX_RECENT])

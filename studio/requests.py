@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from munet import Edge
 from studio.advice import Refusal
-from studio.document import Command, Selection
+from studio.document import Command, Document, Selection
+from studio.edits import EditRefused
 from studio.hit import NOTHING, Hit
 from studio.nodeviews import Point
 
@@ -57,9 +59,10 @@ class Enter:
 
 @dataclass(frozen=True)
 class Edit:
-    """A node or a frame's title was double clicked: edit it in place."""
+    """A node or a frame was double clicked: edit in place what lies `at` that point, its name or a parameter."""
 
     hit: Hit
+    at: Point = (0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -96,3 +99,30 @@ class Loose:
     others: tuple[Edge, ...] = ()
     over: Hit = NOTHING
     refusal: Refusal | None = None
+
+    @property
+    def ends(self) -> tuple[Hit, ...]:
+        """The sockets that stay where they are, of all wires that come along."""
+        return (self.fixed, *(Hit("socket", edge.target, "in", edge.target_socket) for edge in self.others))
+
+
+def perform(document: Document, outcomes: Sequence[Outcome]) -> tuple[list[Outcome], list[EditRefused]]:
+    """Carry out what concerns the document; gives back the requests for the window, and edits that were refused."""
+    rest: list[Outcome] = []
+    refused: list[EditRefused] = []
+    for outcome in outcomes:
+        try:
+            match outcome:
+                case Select():
+                    document.select(outcome.selection)
+                case Seal():
+                    document.seal()
+                case Enter():
+                    document.enter(outcome.node)
+                case OpenSearch() | OpenMenu() | Edit() | Pan() | Zoom() | Refused():
+                    rest.append(outcome)
+                case _:
+                    document.do(outcome)
+        except EditRefused as refusal_:
+            refused.append(refusal_)
+    return rest, refused

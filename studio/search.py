@@ -12,6 +12,7 @@ from functools import cache
 
 from munet import Graph, Node
 from munet.inspect import DeclarationView, SocketView, WireView
+from studio.blocks import Block
 from studio.edits import BORDERS, SUBGRAPH
 from studio.nodeviews import declaration_of, declarations
 
@@ -31,6 +32,7 @@ class Entry:
     doc: str
     words: str = ""
     graph: str = ""  # name of the subgraph, for instances
+    block: Graph | None = None  # holds that subgraph, if it is a saved one
 
     def node(self, at: tuple[float, float] = (0.0, 0.0)) -> Node:
         """A new node of this kind; its id still has to be made free."""
@@ -90,7 +92,7 @@ def _operator_entries() -> tuple[Entry, ...]:
     )
 
 
-def entries(graph: Graph, owner: str = "") -> tuple[Entry, ...]:
+def entries(graph: Graph, owner: str = "", blocks: Iterable[Block] = ()) -> tuple[Entry, ...]:
     """All that can be placed in the drawing `owner` ("" = the project's own): border nodes only inside subgraphs."""
     own = [entry for entry in _operator_entries() if owner or entry.operator not in BORDERS]
     parts = [
@@ -98,7 +100,8 @@ def entries(graph: Graph, owner: str = "") -> tuple[Entry, ...]:
         for name, part in graph.subgraphs.items()
         if name != owner
     ]
-    return (*own, *parts)
+    kept = [Entry(b.name, SUBGRAPH, "Blocks", b.note, "block subgraph saved", b.name, b.graph) for b in blocks]
+    return (*own, *parts, *kept)
 
 
 def categories(found: Iterable[Entry]) -> dict[str, list[Entry]]:
@@ -246,7 +249,7 @@ def that_give(target: SocketView, among: Iterable[Entry], graph: Graph, query: s
 
 
 def _declared(entry: Entry, graph: Graph) -> DeclarationView | None:
-    return declaration_of(graph, entry.node())
+    return declaration_of(entry.block or graph, entry.node())
 
 
 def _first_input(source: Carried, declared: DeclarationView | None) -> str:

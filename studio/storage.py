@@ -111,6 +111,10 @@ class Autosave:
 
     def close(self) -> None:
         self.discard()
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Leave what was written to whoever starts next, as if this process were gone."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None

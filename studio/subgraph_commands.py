@@ -62,6 +62,22 @@ class Promote:
 
 
 @dataclass(frozen=True)
+class TakeBack:
+    """A parameter that was given out is the node's own again; instances that set it keep to the definition's value."""
+
+    node: str
+    param: str
+    merge: str = ""
+
+    @property
+    def label(self) -> str:
+        return text("take_back", name=self.param)
+
+    def apply(self, state: State) -> State:
+        return grouping.take_back(state, self.node, self.param)
+
+
+@dataclass(frozen=True)
 class RenameSubgraph:
     old: str
     new: str

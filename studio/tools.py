@@ -2,8 +2,8 @@
 
     idle -> pan | move | box | wire | cut | size -> idle
 
-`perform` carries out what concerns the document and hands the other requests back to the window: open a search, a menu, a
-subgraph, pan or zoom, explain a refused wire.
+`requests.perform` carries out what concerns the document and hands the other requests back to the window: open a search, a menu,
+pan or zoom, explain a refused wire.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from munet.inspect import WireView
 from studio import commands
 from studio.advice import refusal
 from studio.camera import Rect
-from studio.commands import Connect, Delete, Disconnect, EditFrame, InsertOnWire, Move
+from studio.commands import Connect, Disconnect, EditFrame, InsertOnWire, Move
 from studio.document import Document, Selection, State, selected
-from studio.edits import SUBGRAPH, EditRefused
-from studio.hit import NOTHING, Hit, Scene
-from studio.nodeviews import Point
+from studio.edits import REROUTE, SUBGRAPH, fresh_id
+from studio.hit import NOTHING, Hit, Scene, frame_rect
+from studio.nodeviews import REROUTE_SIZE, Point
 from studio.requests import (
+    LEFT,
     MIDDLE,
     RIGHT,
     Edit,
@@ -58,7 +59,7 @@ class Tool:
     path: list[Point] = field(default_factory=list)  # of the cut
     hovered: Hit = NOTHING
     insert: Edge | None = None  # the wire that the moved node would go into
-    _button: str = ""
+    button: str = ""  # that was pressed
     _hit: Hit = NOTHING
     _start: Pointer = field(default_factory=lambda: Pointer((0.0, 0.0), (0.0, 0.0)))
     _last: Pointer = field(default_factory=lambda: Pointer((0.0, 0.0), (0.0, 0.0)))
@@ -66,13 +67,15 @@ class Tool:
     _what: Selection = field(default_factory=Selection)
     _before: Selection = field(default_factory=Selection)
     _token: str = ""
+    _clicked: Hit | None = None  # by the last press, if it was no drag
+    _double: bool = False  # the press is the second of a double click
 
     # -- events --------------------------------------------------------------------------------------------------------
 
     def press(self, button: str, at: Pointer) -> list[Outcome]:
         if self.mode not in ("idle", "pressed"):
             return []
-        self._button, self._start, self._last = button, at, at
+        self.button, self._start, self._last, self._double = button, at, at, False
         self._hit = self.scene.hit(at.canvas, at.zoom, self.document.selection.nodes)
         self._before = self.document.selection
         if button == MIDDLE or "Space" in at.modifiers:
@@ -104,7 +107,9 @@ class Tool:
             if math.dist(at.screen, self._start.screen) < THRESHOLD:
                 self._last = last
                 return []
-            self._begin(at)
+            began = self._begin(at)
+            if began:
+                return [*began, *self._drag(at)]
         match self.mode:
             case "pan":
                 return [Pan(at.screen[0] - last.screen[0], at.screen[1] - last.screen[1])]
@@ -123,14 +128,16 @@ class Tool:
                 pass
         return []
 
-    def _begin(self, at: Pointer) -> None:
-        """What a press turns into once the mouse moves."""
+    def _begin(self, at: Pointer) -> list[Outcome]:
+        """What a press turns into once the mouse moves; what has to be done before it is dragged."""
         hit, modifiers = self._hit, self._start.modifiers
         self._token = f"drag {next(_drags)}"
-        if self._button == RIGHT:
+        if self.button == RIGHT:
             self.mode, self.path = "cut", [self._start.canvas]
         elif hit.kind == "socket":
             self._take(hit, modifiers)
+        elif hit.kind == "wire" and hit.edge is not None and "Alt" in modifiers:
+            return self._begin_reroute(hit.edge)
         elif hit.kind == "wire" and hit.edge is not None:
             self._take_wire(hit.edge)
         elif hit.kind == "corner":
@@ -138,18 +145,28 @@ class Tool:
         elif hit.kind in ("node", "frame"):
             self.mode, self._moved = "move", (0.0, 0.0)
             chosen = self.document.selection
-            inside = [self.scene.nodes_of_frame(index) for index in chosen.frames]
-            self._what = Selection(chosen.nodes.union(*inside), frozenset(), chosen.frames)
+            frames = chosen.frames.union(*(self.scene.frames_in(frame_rect(self.scene.frames[i])) for i in chosen.frames))
+            inside = [self.scene.nodes_of_frame(index) for index in frames]
+            self._what = Selection(chosen.nodes.union(*inside), frozenset(), frames)
         elif "Alt" in modifiers:
             self.mode, self.path = "cut", [self._start.canvas]
         else:
             self.mode = "box"
+        return []
+
+    def _begin_reroute(self, edge: Edge) -> list[Outcome]:
+        """A bend in the wire, which is then dragged on; one step of undo."""
+        id_ = fresh_id(self.document.part.nodes, REROUTE)
+        self.mode, self._moved = "move", (0.0, 0.0)
+        self._hit, self._what = Hit("node", id_), selected([id_])
+        return [replace(commands.add_reroute(edge, _middle_at(self._start.canvas)), merge=self._token)]
 
     def release(self, at: Pointer) -> list[Outcome]:
         mode, self.mode = self.mode, "idle"
+        self._clicked = self._hit if mode == "pressed" and self.button == LEFT else None
         outcomes: list[Outcome] = []
         if mode == "pressed":
-            outcomes = self._click(at)
+            outcomes = [*self._click(at), *(self._double_clicked(at) if self._double else ())]
         elif mode == "move":
             outcomes = [*self._dropped_on_wire(), Seal()]
         elif mode == "size":
@@ -164,15 +181,24 @@ class Tool:
         self.path = []
         return outcomes
 
-    def double_click(self, at: Pointer) -> list[Outcome]:
-        hit = self.scene.hit(at.canvas, at.zoom, self.document.selection.nodes)
-        self.mode = "idle"
-        if hit.kind == "node":
-            node = self.document.part.nodes[hit.node]
-            return [Enter(hit.node) if node.operator == SUBGRAPH else Edit(hit)]
+    def double_click(self, at: Pointer) -> None:
+        """The press that has just come is the second one at this place: if it does not become a drag, its release is a double click.
+
+        Two presses at one place are none if there was a drag between them.
+        """
+        self._double = self.mode == "pressed" and self.button == LEFT and self._clicked == self._hit
+
+    def _double_clicked(self, at: Pointer) -> list[Outcome]:
+        hit = self._hit
+        self._clicked = None
+        node = self.document.part.nodes.get(hit.node)
+        if hit.kind == "node" and node is not None:
+            return [Enter(hit.node) if node.operator == SUBGRAPH else Edit(hit, at.canvas)]
         if hit.kind == "wire" and hit.edge is not None:
-            return [commands.add_reroute(hit.edge, (at.canvas[0] - 8.0, at.canvas[1] - 8.0))]
-        return [Edit(hit)] if hit.kind in ("frame", "corner") else [OpenSearch(at.canvas, hit if hit.kind == "socket" else None)]
+            return [commands.add_reroute(hit.edge, _middle_at(at.canvas))]
+        if hit.kind in ("frame", "corner"):
+            return [Edit(hit, at.canvas)]
+        return [OpenSearch(at.canvas, hit if hit.kind == "socket" else None)]
 
     def wheel(self, at: Pointer, notches: float) -> list[Outcome]:
         return [Zoom(at.screen, notches)]
@@ -191,10 +217,10 @@ class Tool:
 
     def _click(self, at: Pointer) -> list[Outcome]:
         hit, chosen = self._hit, self.document.selection
-        if self._button == RIGHT:
-            taken = hit.kind != "node" or hit.node in chosen.nodes
-            first: list[Outcome] = [] if taken else [Select(selected([hit.node]))]
-            return [*first, OpenMenu(at.canvas, hit)]
+        if self.button == RIGHT:
+            return [*self._select_for_menu(hit, chosen), OpenMenu(at.canvas, hit)]
+        if hit.kind == "wire" and hit.edge is not None and "Alt" in at.modifiers:
+            return [commands.add_reroute(hit.edge, _middle_at(at.canvas))]
         if hit.kind == "node":
             if "Ctrl" in at.modifiers and hit.node in self._before.nodes:
                 return [Select(replace(chosen, nodes=chosen.nodes - {hit.node}))]
@@ -202,6 +228,17 @@ class Tool:
                 return [Select(selected([hit.node]))]
         if hit.kind == "nothing" and chosen and not at.modifiers & {"Ctrl", "Shift"}:
             return [Select(Selection())]
+        return []
+
+    @staticmethod
+    def _select_for_menu(hit: Hit, chosen: Selection) -> list[Outcome]:
+        """A menu is about what was selected if the mouse is on a part of it, else about what is under the mouse."""
+        if hit.kind in ("node", "socket") and hit.node not in chosen.nodes:
+            return [Select(selected([hit.node]))]
+        if hit.kind == "wire" and hit.edge is not None and hit.edge not in chosen.edges:
+            return [Select(selected(edges=[hit.edge]))]
+        if hit.kind in ("frame", "corner") and hit.frame not in chosen.frames:
+            return [Select(selected(frames=[hit.frame]))]
         return []
 
     def _boxed(self, at: Pointer) -> Selection:
@@ -220,7 +257,7 @@ class Tool:
         step = (dx - self._moved[0], dy - self._moved[1])
         self._moved = (dx, dy)
         only = next(iter(self._what.nodes)) if len(self._what.nodes) == 1 and not self._what.frames else ""
-        self.insert = self._insertable(only) if only else None
+        self.insert = self._insertable(only, step) if only else None
         return [Move(self._what, *step, self._token)] if step != (0.0, 0.0) else []
 
     def _snapped(self, dx: float, dy: float, other: bool) -> Point:
@@ -233,11 +270,11 @@ class Tool:
         x, y = node.position[0] - self._moved[0], node.position[1] - self._moved[1]
         return round((x + dx) / grid) * grid - x, round((y + dy) / grid) * grid - y
 
-    def _insertable(self, node: str) -> Edge | None:
+    def _insertable(self, node: str, by: Point = (0.0, 0.0)) -> Edge | None:
         """The wire under a node that has no wires yet and can take part in it."""
         if any(node in (edge.source, edge.target) for edge in self.document.part.edges):
             return None
-        view, edge = self.scene.views.get(node), self.scene.wire_under(node)
+        view, edge = self.scene.views.get(node), self.scene.wire_under(node, by)
         return edge if view is not None and view.inputs and view.outputs else None
 
     def _dropped_on_wire(self) -> list[Outcome]:
@@ -349,6 +386,11 @@ class Tool:
 _drags = count()
 
 
+def _middle_at(at: Point) -> Point:
+    """The corner of a bend whose middle is there."""
+    return (at[0] - REROUTE_SIZE / 2, at[1] - REROUTE_SIZE / 2)
+
+
 def _edge(fixed: Hit, over: Hit) -> Edge | None:
     """The wire between two sockets of different sides."""
     if over.kind != "socket" or fixed.side == over.side:
@@ -359,30 +401,3 @@ def _edge(fixed: Hit, over: Hit) -> Edge | None:
 
 def _rect(a: Point, b: Point) -> Rect:
     return (min(a[0], b[0]), min(a[1], b[1]), max(a[0], b[0]), max(a[1], b[1]))
-
-
-def perform(document: Document, outcomes: Sequence[Outcome]) -> tuple[list[Outcome], list[EditRefused]]:
-    """Carry out what concerns the document; gives back the requests for the window, and edits that were refused."""
-    rest: list[Outcome] = []
-    refused: list[EditRefused] = []
-    for outcome in outcomes:
-        try:
-            match outcome:
-                case Select():
-                    document.select(outcome.selection)
-                case Seal():
-                    document.seal()
-                case Enter():
-                    document.enter(outcome.node)
-                case OpenSearch() | OpenMenu() | Edit() | Pan() | Zoom() | Refused():
-                    rest.append(outcome)
-                case _:
-                    document.do(outcome)
-        except EditRefused as refusal_:
-            refused.append(refusal_)
-    return rest, refused
-
-
-def delete(document: Document, *, bridge: bool = False) -> Delete | None:
-    """The command for the Delete key; None if nothing is selected."""
-    return Delete(document.selection, bridge) if document.selection else None

@@ -37,7 +37,16 @@ def test_one_command_gives_table_and_numbers(tmp_path: Path, capsys: pytest.Capt
     assert "MLP 4-16-2" in (tmp_path / "results.md").read_text()
 
 
+def test_the_studio_s_cost_is_told_in_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["studio", "--only", "xor", "--device", "cpu", "--pairs", "2", "--seconds", "0.06", "--out", str(tmp_path)]
+    assert main(arguments) == 0
+    assert "| xor |" in capsys.readouterr().out
+    (row,) = json.loads((tmp_path / "results.json").read_text())["studio"]
+    assert len(row["slowdown_percent"]) == 2 and row["previews"] >= 2 and row["profiles"] >= 2
+    assert min(row["plain_steps_per_s"] + row["studio_steps_per_s"]) > 0
+
+
 def test_unknown_topics_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["speed"])
-    assert "unknown topic speed; topics: gpu, processor, cold, host" in capsys.readouterr().err
+    assert "unknown topic speed; topics: gpu, processor, cold, host, studio" in capsys.readouterr().err

@@ -59,3 +59,27 @@ def test_the_probe_is_a_program_of_its_own():
     compile(dev.PROBE, "probe", "exec")
     done = subprocess.run([sys.executable, "-c", dev.PROBE], capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout.strip().isdigit() or "no loader" in done.stderr
+
+
+def test_what_the_window_needs_is_asked_of_apt_or_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setattr(dev.sys, "platform", "linux")
+    found = "\n".join(name for name in dev.DISPLAY_NEEDS.values() if name.startswith("libX"))
+    monkeypatch.setattr(dev, "quiet", lambda *_, **__: (0, found))
+    monkeypatch.setattr(dev.shutil, "which", lambda name: "/usr/bin/xdotool" if name == "xdotool" else None)
+    assert dev.missing_for_display() == ["xvfb", "libgl1", "libgl1-mesa-dri"]
+    asked: list[list[str]] = []
+    monkeypatch.setattr(dev, "install_debian", lambda packages, why: asked.append(packages))
+    dev.set_up_display()
+    assert asked == [["xvfb", "libgl1", "libgl1-mesa-dri"]] and not capsys.readouterr().err
+    monkeypatch.undo()
+    monkeypatch.setattr(dev, "missing_for_display", lambda: ["xvfb", "libxi6"])
+    monkeypatch.setattr(dev.shutil, "which", lambda _: None)
+    dev.set_up_display()
+    printed = capsys.readouterr().err
+    assert "need a display without a screen.\nTry: install Xvfb, libXi.so.6 with your system's package tool" in printed
+    assert "going on without the tests of the window" in printed
+
+
+def test_elsewhere_than_on_linux_no_display_is_set_up(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(dev.sys, "platform", "darwin")
+    assert dev.missing_for_display() == []

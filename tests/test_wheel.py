@@ -60,6 +60,9 @@ def test_what_the_wheel_holds(wheel: Path):
         "munet/engine/execute/vulkan/api.py",
         "munet_command.py",
         "studio/__init__.py",
+        "studio/_assets/fonts/studio-ui.ttf",
+        "studio/_assets/fonts/studio-mono.ttf",
+        "studio/_assets/fonts/OFL.txt",
     ):
         assert needed in names
     entries = {name.split("/")[0] for name in names}

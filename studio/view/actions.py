@@ -17,17 +17,16 @@ from studio.view.canvas import Canvas
 from studio.view.core import Core
 from studio.view.dialogs import Dialogs
 from studio.view.gui import dpg
-from studio.view.tables import Problems
+from studio.view.problems import Problems
 
 FRAME_MARGIN = 24.0
 
 
 class Actions:
-    """`run` does what a name stands for. `search` opens the search at the mouse, `rename` goes to the inspector's name."""
+    """`run` does what a name stands for."""
 
     def __init__(
-        self, core: Core, canvas: Canvas, dialogs: Dialogs, problems: Problems, search: Callable[[], None],
-        rename: Callable[[], None], cancel: Callable[[], None],
+        self, core: Core, canvas: Canvas, dialogs: Dialogs, problems: Problems, cancel: Callable[[], None],
     ):  # fmt: skip
         self.core, self._canvas, self._dialogs = core, canvas, dialogs
         document, camera = core.document, core.camera
@@ -40,19 +39,22 @@ class Actions:
             "duplicate_wired": lambda: core.edit(Duplicate(keep_inputs=True)),
             "delete": lambda: self._on_selection(Delete(document.selection)),
             "delete_bridged": lambda: self._on_selection(Delete(document.selection, bridge=True)),
-            "select_all": document.select_all, "rename": rename, "add": search, "cancel": cancel,
+            "select_all": document.select_all, "cancel": cancel,
             "mute": lambda: self._on_selection(commands.toggle_mute(document.state)), "freeze": self._freeze,
             "frame": self._frame, "collapse": self._collapse, "expand": self._expand, "enter": self._enter,
             "leave": lambda: self.leave(), "layout": self._arrange,
             **{f"align_{how}": self._aligner(how) for how in ("left", "right", "top", "bottom", "center")},
             "distribute_x": self._distributor("x"), "distribute_y": self._distributor("y"), "snap": self._snap,
-            "help": lambda: dialogs.keyboard_map(self.names),
             "fit_all": lambda: camera.fit(core.scene.bounds), "fit_selection": self._fit_selection,
             "zoom_in": lambda: camera.zoom_at(self._middle, 1), "zoom_out": lambda: camera.zoom_at(self._middle, -1),
             "zoom_reset": lambda: camera.zoom_to(self._middle, 1.0), "minimap": self._minimap,
             "next_problem": problems.next, "run": core.trainer.run, "pause": core.trainer.pause, "step": core.trainer.step,
             "stop": core.trainer.stop, "reset": core.trainer.reset,
         }  # fmt: skip
+
+    def provide(self, **more: Callable[[], object]) -> None:
+        """Actions of other parts of the window, before menus are made."""
+        self._table |= more
 
     @property
     def names(self) -> frozenset[str]:
@@ -180,15 +182,12 @@ class Actions:
         chosen = self._document.selection.nodes
         if len(chosen) == 1:
             self._document.enter(next(iter(chosen)))
-            self.core.refresh()
-            self._canvas.fit()
 
     def leave(self, levels: int = 1) -> None:
         """Out of a subgraph, by so many breadcrumbs."""
         if self._document.state.inside:
             self._document.leave(levels)
             self.core.refresh()
-            self._canvas.fit()
 
     def _sizes(self) -> dict[str, tuple[float, float, float, float]]:
         return {id_: view.rect for id_, view in self.core.scene.views.items()}

@@ -7,9 +7,7 @@ other while something happens or is awaited; else the window sleeps until there 
 from __future__ import annotations
 
 import inspect
-import queue
-import signal
-import threading
+import sys
 import time
 import traceback
 from collections.abc import Callable
@@ -18,35 +16,43 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from munet import MunetError
+from studio import languages, storage
 from studio import preferences as settings
-from studio import storage
-from studio.advice import Cure, cures
-from studio.commands import AddNode
+from studio.frametimes import FrameTimes, Times
 from studio.preferences import Preferences
-from studio.requests import Edit, OpenMenu, OpenSearch, Outcome, Refused
-from studio.search import Entry
 from studio.texts import text
 from studio.view import theme
 from studio.view.actions import Actions
 from studio.view.canvas import Canvas, status_color
+from studio.view.comfort import Comfort, geometry
+from studio.view.code import Code
 from studio.view.core import Core
 from studio.view.dialogs import Dialogs
+from studio.view.editing import Editing
+from studio.view.fusion import Fusion
 from studio.view.gui import Tag, dpg, is_typing, why_no_window
 from studio.view.inspector import Inspector
-from studio.view.keyboard import Keyboard, Menus
+from studio.view.interrupt import EXIT_CODE, Interrupt
+from studio.view.live import Live
+from studio.view.looks import Looks
+from studio.view.machine import Machine, show_node
+from studio.view.memory import Memory
 from studio.view.mouse import Mouse
-from studio.view.palette import PAYLOAD, Palette, Search
+from studio.view.palette import Palette, Search
 from studio.view.panels import Panels
-from studio.view.tables import Passes, Problems
+from studio.view.passes import Passes
+from studio.view.preview import Preview
+from studio.view.problems import Problems
+from studio.view.shaders import Shaders
+from studio.view.tensor import TensorPanel
+from studio.view.timeline import TimelinePanel
 from studio.view.tip import Tip
 from studio.view.train import Train
 
 WIDTH, HEIGHT = 1280, 800
+LEAST = (800, 560)
 AWAKE_S = 0.6  # frames come quickly for so long after the last input
 BUSY_FRAME_S = 1 / 60
-DOCKED_AFTER = 3  # frames; a panel whose title changes before that falls out of its dock
-MENU = ("duplicate", "copy", "delete", "delete_bridged", "mute", "rename", "collapse", "frame", "fit_selection")
 
 
 class Syncing(Protocol):
@@ -60,21 +66,20 @@ class App:
 
     def __init__(self, preferences: Preferences | None = None, size: tuple[int, int] = (WIDTH, HEIGHT)):
         self.core = Core(preferences or Preferences())
-        self.frames, self.longest_ms = 0, 0.0  # our own part of a frame, without drawing
+        self.frames, self._times = 0, FrameTimes()
         self._awake_until, self._seen_events = 0.0, -1
         self._sleeps = False
-        self._cures_awaited = 0
-        self._cures: queue.SimpleQueue[tuple[Refused, list[Cure]]] = queue.SimpleQueue()
         self._titled, self._status_seen = "", -1
         dpg.create_context()
         dpg.configure_app(manual_callback_management=True)
         self.panels = Panels()
         self.panels.prepare(size, self.core.preferences.ui_scale)
+        left, top = self.core.preferences.window[:2] or (0, 0)
         dpg.create_viewport(
-            title="MuNet Studio", width=size[0], height=size[1], x_pos=0, y_pos=0, vsync=False, disable_close=True,
-            min_width=800, min_height=560, clear_color=theme.BAR,
+            title="MuNet Studio", width=size[0], height=size[1], x_pos=max(0, left), y_pos=max(0, top), vsync=False, disable_close=True,
+            min_width=LEAST[0], min_height=LEAST[1], clear_color=theme.BAR,
         )  # fmt: skip
-        font = theme.load_font()
+        font = theme.load_font(self.core.preferences.cjk_font)
         if font is not None:
             dpg.bind_font(font)
         theme.apply(self.core.preferences.ui_scale)
@@ -89,31 +94,71 @@ class App:
         """Panels by name: each has a `sync(now)`, which is called while it is seen."""
         core, box = self.core, self.panels.box
         self.panels.build()
-        self._crumbs: Tag = dpg.add_group(horizontal=True, show=False, parent=box("graph"))
+        self.crumbs: Tag = dpg.add_group(horizontal=True, show=False, parent=box("graph"))
         self.canvas = Canvas(core, box("graph"), font)
-        self._status: Tag = dpg.add_text("", parent=box("status"))
-        self.search, self.dialogs = Search(core), Dialogs()
-        self.problems = Problems(core, box("problems"), lambda title: self.panels.rename("problems", title))
+        status: Tag = dpg.add_group(horizontal=True, parent=box("status"))
+        dpg.bind_item_theme(status, theme.list_theme())
+        self.search, self.dialogs = Search(core), Dialogs(core)
+        self.problems = Problems(core, box("problems"), status, lambda: self.panels.show("problems"))
+        self._status: Tag = dpg.add_text("", parent=status)
         self.actions = Actions(
-            core, self.canvas, self.dialogs, self.problems, self._search_at_mouse, self._rename, self._cancel,
+            core, self.canvas, self.dialogs, self.problems, self._cancel,
         )  # fmt: skip
+        self.editing = Editing(core, self.canvas, self.actions, self.search)
         self.palette = Palette(core, box("nodes"))
         self.inspector = Inspector(core, box("inspector"))
         self.train = Train(core, box("training"), lambda name: self.actions.run(name))
-        self.passes = Passes(core, box("passes"))
+        self.machine = Machine(core)
+        self.passes = Passes(self.machine, box("passes"))
+        self.code, self.memory = Code(self.machine, box("code")), Memory(self.machine, box("memory"))
+        self.timeline = TimelinePanel(self.machine, box("timeline"), self._ask_trace)
+        self.fusion = Fusion(self.machine, box("fusion"))
         self._seen_panels: dict[str, Syncing] = {
-            "nodes": self.palette, "inspector": self.inspector, "training": self.train, "passes": self.passes,
+            "nodes": self.palette, "inspector": self.inspector, "training": self.train, "passes": self.passes, "code": self.code,
+            "memory": self.memory, "timeline": self.timeline, "fusion": self.fusion,
         }  # fmt: skip
-        self.menus = Menus(self.actions, self.panels)
-        self.mouse = Mouse(core, self.canvas, self._asked)
-        self.keyboard = Keyboard(self.actions, self.search, self._is_typing, core.preferences.keys)
-        dpg.configure_item(self.canvas.plot, payload_type=PAYLOAD, drop_callback=self._dropped)
-        self.tip = Tip(core, self.mouse)
+        self.shaders = Shaders(core, box("shaders"), self.dialogs)
+        self._seen_panels["shaders"] = self.shaders
+        self._build_looks()
+        self.comfort = Comfort(
+            core, self.actions, self.canvas, self.dialogs, self.panels, (self.search, self.editing.popup), self._is_typing, font
+        )  # fmt: skip
+        self.mouse = Mouse(core, self.canvas, self.editing.asked)
+        self.tip = Tip(core, self.mouse, self.editing)
+
+    def _build_looks(self) -> None:
+        """What looks into the network."""
+        core, box = self.core, self.panels.box
+        self.looks = Looks(core)
+        self.live = Live(core, self.canvas, self.looks)
+        self.preview = Preview(core, box("preview"), self.looks)
+        self.tensor = TensorPanel(core, box("tensor"), self.looks, self._save_tensor)
+        self._seen_panels |= {"preview": self.preview, "tensor": self.tensor}
+        self.actions.provide(show_preview=self.live.toggle, show_values=self._show_values)
+        self.actions.provide(show_shaders=lambda: self.panels.show("shaders"), save=self._save, quit=self._quit)
+
+    def _save(self) -> None:
+        """The shader that is being typed, else the project."""
+        if not self.shaders.code.save_if_typing():
+            self.actions.save()
+
+    def _quit(self) -> None:
+        self.shaders.code.unless_unsaved(lambda: self.actions.unless_unsaved(dpg.stop_dearpygui))
+
+    def _save_tensor(self, title: str, name: str, then: Callable[[Path], None]) -> None:
+        self.dialogs.file(title, then, saving=True, name=name, purpose="tensor", endings=(".npy",))
+
+    def _show_values(self) -> None:
+        """The tensors of the selected node; of the one that training is held for, if there is one and none is selected."""
+        if not self.core.document.selection.nodes and self.tensor.held:
+            show_node(self.core, self.tensor.held)
+        self.panels.show("tensor")
 
     # -- frames --------------------------------------------------------------------------------------------------------
 
-    def loop(self) -> None:
-        while dpg.is_dearpygui_running():
+    def loop(self, ended: Callable[[], bool] = lambda: False) -> None:
+        """Until the window is closed, or `ended` says so."""
+        while dpg.is_dearpygui_running() and not ended():
             started = time.perf_counter()
             self.frame()
             awake = self._is_awake(started)
@@ -122,13 +167,14 @@ class App:
                 self.core.autosave_if_due(time.monotonic(), at_once=True)
                 # Holds Dear PyGui's lock in the next frame until there is input: no other thread may call it, and none does.
                 dpg.configure_app(wait_for_input=self._sleeps)
+                self._times.rested()
             wait = BUSY_FRAME_S - (time.perf_counter() - started)
             if awake and wait > 0:
                 time.sleep(wait)
 
     def _is_awake(self, now: float) -> bool:
-        events = self.mouse.events + self.keyboard.events + self.canvas.version
-        if events != self._seen_events or self.core.busy or self._cures_awaited:
+        events = self.mouse.events + self.comfort.keyboard.events + self.canvas.version
+        if events != self._seen_events or self.core.busy or self.comfort.busy or self.editing.busy or self.shaders.busy:
             self._seen_events = events
             self._awake_until = now + AWAKE_S
         return now < self._awake_until
@@ -142,9 +188,10 @@ class App:
         now = time.monotonic()
         self.core.tick(now)
         self.canvas.sync()
-        self.menus.sync()
-        if self.frames > DOCKED_AFTER:
-            self.problems.sync()
+        self.live.sync(now)
+        self.shaders.tick(now)
+        self.comfort.sync(now)
+        self.problems.sync()
         for name, panel in self._seen_panels.items():
             if self.panels.is_seen(name):
                 panel.sync(now)
@@ -152,8 +199,17 @@ class App:
         self.frames += 1
         if self.frames == 2:
             self.canvas.fonts_changed()
-        if self.frames > 5:
-            self.longest_ms = max(self.longest_ms, (time.perf_counter() - started) * 1000)
+        ended = time.perf_counter()
+        self._times.add(ended - started, ended)
+
+    @property
+    def times(self) -> Times:
+        """How long frames take: our own part, without drawing, and the time between frames."""
+        return self._times.now
+
+    def count_anew(self) -> None:
+        """For measurements: times of the frames from now on."""
+        self._times.restart()
 
     def _call(self, job: Any) -> None:
         """One callback. A fault in it is told and goes no further: the drawing must not be lost with it."""
@@ -179,73 +235,33 @@ class App:
             dpg.set_viewport_title(title)
         self._sync_crumbs()
         self.tip.sync()
-        while not self._cures.empty():
-            self._cures_awaited -= 1
-            self._offer(*self._cures.get())
+        self.editing.sync()
 
     def _sync_crumbs(self) -> None:
         inside = self.core.document.state.inside
-        if dpg.get_item_user_data(self._crumbs) == inside:
+        if dpg.get_item_user_data(self.crumbs) == inside:
             return
-        dpg.configure_item(self._crumbs, user_data=inside, show=bool(inside))
-        dpg.delete_item(self._crumbs, children_only=True)
+        dpg.configure_item(self.crumbs, user_data=inside, show=bool(inside))
+        dpg.delete_item(self.crumbs, children_only=True)
         for depth, name in enumerate((text("view.root"), *inside)):
             levels = len(inside) - depth
-            dpg.add_button(label=name, parent=self._crumbs, small=True, callback=partial(self.actions.leave, levels))
+            dpg.add_button(label=name, parent=self.crumbs, small=True, callback=partial(self.actions.leave, levels))
 
-    # -- what the canvas asks for --------------------------------------------------------------------------------------
+    # -- keys ----------------------------------------------------------------------------------------------------------
 
-    def _asked(self, outcome: Outcome) -> None:
-        match outcome:
-            case OpenSearch():
-                self.search.open(outcome.at, self._in_window(outcome.at), outcome.socket)
-            case OpenMenu():
-                choices = [(text(f"action.{name}"), partial(self.actions.run, name)) for name in MENU]
-                add = (text("action.add"), partial(self._asked, OpenSearch(outcome.at)))
-                self.dialogs.menu(self._in_window(outcome.at), [add, *choices] if self.core.document.selection else [add])
-            case Edit():
-                self._rename()
-            case Refused():
-                self.core.say(outcome.refusal.reason, error=True)
-                state = self.core.document.state
-                work = threading.Thread(target=lambda: self._cures.put((outcome, cures(state, outcome.edge))), daemon=True)
-                self._cures_awaited += 1
-                work.start()
-            case _:
-                pass
-
-    def _offer(self, refused: Refused, found: list[Cure]) -> None:
-        def choice(cure: Cure) -> tuple[str, Callable[[], None]]:
-            return cure.label, lambda: (self.core.edit(cure.command(refused.edge, refused.at)), None)[1]
-
-        reason = refused.refusal.reason if found else f"{refused.refusal.reason} {text('view.no_way')}"
-        self.dialogs.menu(self._in_window(refused.at), [choice(cure) for cure in found], reason)
-
-    def _in_window(self, at: tuple[float, float]) -> tuple[float, float]:
-        x, y = self.core.camera.to_screen(at)
-        left, top = self.canvas.origin
-        return x + left, y + top
-
-    def _search_at_mouse(self) -> None:
-        camera = self.core.camera
-        at = camera.to_canvas(self.canvas.at_mouse() if self.canvas.is_hovered else (camera.width / 2, camera.height / 2))
-        self.search.open(at, self._in_window(at))
-
-    def _dropped(self, sender: Tag, entry: Entry) -> None:
-        x, y = self.core.camera.to_canvas(self.canvas.at_mouse())
-        self.core.edit(AddNode(entry.node((x - 40, y - 12))))
-
-    def _rename(self) -> None:
-        field = self.inspector.field("name")
-        if field is not None:
-            dpg.focus_item(field)
+    def _ask_trace(self, then: Callable[[Path], None]) -> None:
+        name = f"{self.core.document.name or text('view.untitled')}-trace"
+        self.dialogs.file(text("timeline.export"), then, name=name, saving=True, purpose="trace")
 
     def _cancel(self) -> None:
-        if not self.dialogs.cancel():
+        if not self.editing.cancel() and not self.dialogs.cancel() and not self.comfort.cancel():
             self.core.perform(self.core.tool.cancel())
 
     def _is_typing(self) -> bool:
-        return self.dialogs.is_open or is_typing({self.palette.input, self.search.input, *self.inspector.inputs})
+        inputs = {self.palette.input, self.search.input, self.preview.typist.prompt, *self.shaders.inputs}
+        return self.dialogs.is_open or self.editing.is_typing or is_typing(
+            {*inputs, *self.inspector.inputs, *self.comfort.inputs}
+        )
 
     # -- start and end -------------------------------------------------------------------------------------------------
 
@@ -265,8 +281,10 @@ class App:
         forget = partial(storage.forget, newest)
         self.dialogs.ask(text("view.recover", name=name), ((text("view.yes_recover"), take), (text("view.no_recover"), forget)))
 
-    def close(self) -> None:
-        self.core.close()
+    def close(self, *, keep: bool = False) -> None:
+        """`keep`: what is not saved is offered at the next start."""
+        self.shaders.close()
+        self.core.close(keep=keep)
         dpg.destroy_context()
 
 
@@ -275,20 +293,27 @@ def open_window(project: Path | None = None) -> str:
     why = why_no_window()
     if why:
         return why
-    # While the window sleeps, Python's own handler would not run: Ctrl-C ends the process, the autosave is offered next time.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    app = App(settings.load())
+    known = settings.load()
+    untranslated = languages.use(known.language)
+    size = known.window[2:] or (WIDTH, HEIGHT)
+    app = App(known, (max(LEAST[0], size[0]), max(LEAST[1], size[1])))
+    app.comfort.keeps = True
+    interrupt = Interrupt(lambda: app.core.autosave_if_due(0.0, at_once=True))
     try:
         if project is not None:
             app.actions.open_path(project)
         else:
+            app.comfort.start.show()
             app.offer_recovery()
-        app.loop()
+        if untranslated:
+            app.core.say(untranslated, error=True)
+        app.loop(lambda: interrupt.asked)
     finally:
-        app.panels.save()
-        try:
-            settings.save(replace(app.core.preferences))
-        except MunetError as error:
-            app.core.say(str(error), error=True)
-        app.close()
+        app.panels.save(app.core.preferences.ui_scale)
+        app.core.preferences = replace(app.core.preferences, window=geometry())
+        app.comfort.save()
+        app.close(keep=interrupt.asked)
+        interrupt.close()
+    if interrupt.asked:
+        sys.exit(EXIT_CODE)
     return ""

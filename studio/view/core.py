@@ -7,24 +7,26 @@ and starts checks and recompiles that are due. Nothing here waits.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from munet import Edge, Graph, MunetError, Problem, Session
+from munet.inspect import WireView
 from studio import messages as say
-from studio import storage
+from studio import blocks, storage
+from studio.blocks import Shelf
 from studio.camera import Camera
 from studio.checks import Checker, Debounce, Findings, by_node, wires_of
 from studio.commands import SetParam
 from studio.document import Command, Document
 from studio.edits import EditRefused
+from studio.facts import Facts
 from studio.hit import Scene
-from studio.nodeviews import declaration_of
 from studio.preferences import Preferences
-from studio.requests import Outcome
+from studio.requests import Outcome, perform
 from studio.texts import text
-from studio.tools import Tool, perform
+from studio.tools import Tool
 from studio.view.trainer import Trainer
 
 
@@ -41,9 +43,17 @@ class Core:
         self.findings, self.findings_version = Findings(), 0
         self.problems: dict[str, list[Problem]] = {}  # of the drawing that is shown, by node
         self.message, self.message_is_error, self.status_version = "", False, 0
+        self.gradient_norms: dict[str, float] = {}  # by path of node; whoever looks into the run fills it
+        self.previews: frozenset[str] = frozenset()  # paths of the nodes that show a preview below them
+        self.gradient_version = 0  # counts changes of it
         self.stale_nodes: set[str] = set()
         self.stale_wires: set[Edge] = set()
         self._seen: object = None
+        self._carried_of: object = None
+        self._carried: Mapping[tuple[str, str], WireView] = {}
+        self.facts = Facts()
+        self.shelf = Shelf()
+        self.shelf.look(blocks.folder_of(preferences))
         self._debounce = Debounce()
         self._autosaved = (time.monotonic(), 0)
         self.trainer = Trainer(self.document, lambda: self.preferences, self.say, self._may_run, open_session)
@@ -74,14 +84,13 @@ class Core:
         return rest
 
     def set_param(self, node: str, name: str, value: Any, merge: str = "") -> None:
-        """A parameter from the inspector; a live one also reaches the run, without a recompile."""
-        known = self.document.part.nodes.get(node)
-        declared = declaration_of(self.document.graph, known) if known is not None else None
-        live = declared is not None and any(p.name == name and p.live for p in declared.params)
-        in_step = self.trainer.is_current
-        path = self.document.state.path_of(node)
-        if self.edit(SetParam((node,), name, value, merge)) and live and in_step and self.trainer.has_session:
-            self.trainer.set_live(path, name, float(value))
+        """A parameter from the inspector. A live one reaches the run from the drawing, without a recompile."""
+        self.edit(SetParam((node,), name, value, merge))
+
+    def show_previews(self, nodes: frozenset[str]) -> None:
+        """Previews below these nodes, by their paths, and below no others."""
+        self.previews = nodes
+        self.preferences = self.preferences.with_previews(self.document.path, nodes)
 
     def refresh(self) -> None:
         """Bring the scene to the document; what has to be drawn anew is added to the stale sets."""
@@ -90,10 +99,14 @@ class Core:
         if now == self._seen:
             return
         self._seen = now
-        wires = wires_of(self.findings, document.state)
-        self.scene.update(document.graph, document.part, wires)
-        self.tool.wires = wires
-        self.problems = by_node((*self.trainer.problems, *self.findings.problems), document.state)
+        carried = (self.findings, document.state.inside)
+        if carried != self._carried_of:
+            self._carried_of, self._carried = carried, wires_of(self.findings, document.state)
+        self.scene.update(document.graph, document.part, self._carried)
+        self.tool.wires = self._carried
+        found = by_node((*self.trainer.problems, *self.findings.problems), document.state)
+        if found != self.problems:
+            self.problems = found
         self.stale_nodes |= self.scene.changed_nodes
         self.stale_wires |= self.scene.changed_wires
 
@@ -108,6 +121,7 @@ class Core:
         self.findings = Findings()
         self.findings_version += 1
         self.autosave.discard()
+        self.previews = self.preferences.previews_of(path)
         if path is not None:
             self.preferences = self.preferences.opened(path)
         self.refresh()
@@ -132,7 +146,7 @@ class Core:
             self.say(str(error), error=True)
             return False
         self.document.mark_saved(graph, path)
-        self.preferences = self.preferences.opened(path)
+        self.preferences = self.preferences.opened(path).with_previews(path, self.previews)
         self.autosave.discard()
         self.say(text("view.saved", name=path.name))
         return True
@@ -157,7 +171,8 @@ class Core:
     def tick(self, now: float) -> None:
         document = self.document
         if self._debounce.due(document.version, now):
-            self.checker.submit(document.version, document.graph)
+            folder = document.path.parent if document.path is not None else None
+            self.checker.submit(document.version, document.graph, folder)
         found = self.checker.poll()
         if found is not None and found.version == document.version:
             self.findings = found
@@ -166,16 +181,23 @@ class Core:
             if trains and not found.problems and not self.trainer.is_current:
                 self.trainer.hand_over()
         self.trainer.hear()
+        self.facts.poll()
+        if self.shelf.poll() and self.shelf.faults:
+            self.say(text("block.broken", count=len(self.shelf.faults), first=self.shelf.faults[0]), error=True)
         self.autosave_if_due(now)
         self.refresh()
 
     @property
     def busy(self) -> bool:
         """Whether something is about to change without the user's doing."""
-        return self.findings.version != self.document.version or self.trainer.busy
+        return self.findings.version != self.document.version or self.trainer.busy or self.facts.busy or self.shelf.busy
 
-    def close(self) -> None:
-        """End the threads; nothing is left to recover."""
+    def close(self, *, keep: bool = False) -> None:
+        """End the threads; nothing is left to recover, unless unsaved work is to be kept."""
         self.trainer.close()
         self.checker.close()
-        self.autosave.close()
+        self.facts.close()
+        if keep and self.document.dirty:
+            self.autosave.let_go()
+        else:
+            self.autosave.close()

@@ -42,3 +42,15 @@ def modifiers() -> frozenset[str]:
 def clear(container: Tag) -> None:
     """Delete what a container holds."""
     dpg.delete_item(container, children_only=True)
+
+
+def is_under_mouse(window: Tag) -> bool:
+    """Whether the mouse is over a window, whatever of what it holds is hovered."""
+    x, y = dpg.get_mouse_pos(local=False)
+    left, top = dpg.get_item_pos(window)
+    return left <= x < left + dpg.get_item_width(window) and top <= y < top + dpg.get_item_height(window)
+
+
+def is_double_click() -> bool:
+    """Whether the left button has just been pressed for the second time."""
+    return bool(dpg.is_mouse_button_double_clicked(0))

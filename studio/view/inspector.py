@@ -9,14 +9,22 @@ from typing import Any
 
 from munet import Node
 from munet.inspect import DeclarationView, ParamView
-from studio.commands import Rename, SetField, SetProject
+from studio.commands import Rename, SetField, SetParam, SetProject
+from studio.document import Command
+from studio.edits import BORDERS
+from studio.grouping import given_out, name_for
+from studio.icons import icon
 from studio.nodeviews import CATEGORY_COLORS, PLAIN, declaration_of
+from studio.start import examples_of
+from studio.subgraph_commands import Promote, TakeBack
 from studio.texts import text
+from studio.values import shared, typed
 from studio.view import theme
 from studio.view.core import Core
 from studio.view.gui import Tag, clear, dpg, is_typing
 
 NAME_WIDTH = 112
+NOTE_LETTERS = 38  # of a line that is surely seen whole
 INT_MAX = 2**31 - 1
 
 
@@ -26,7 +34,9 @@ class Inspector:
     def __init__(self, core: Core, parent: Tag):
         self._core = core
         self._box: Tag = dpg.add_child_window(parent=parent, border=False)
+        self._given_theme, self._kept_theme = theme.button_theme(theme.BLUE), theme.button_theme(theme.PANEL)
         self._seen: object = None
+        self._handlers: list[Tag] = []  # of what is shown
         self._fields: dict[str, Tag] = {}  # by parameter, for tests and for focus
         self.inputs: set[Tag] = set()
 
@@ -39,20 +49,25 @@ class Inspector:
         document = core.document
         chosen = [id_ for id_ in document.part.nodes if id_ in document.selection.nodes]
         node = document.part.nodes[chosen[0]] if len(chosen) == 1 else None
-        shown: object = chosen
+        shown: object = tuple((id_, document.part.nodes[id_].params, document.part.nodes[id_].operator) for id_ in chosen)
         if node is not None:
-            shown = (replace(node, position=(0.0, 0.0)), tuple(core.problems.get(node.id, ())))
-        known = (shown, document.state.inside, document.graph.run if node is None else None, document.graph.name)
+            given = tuple(given_out(document.part, node.id).items())
+            shown = (replace(node, position=(0.0, 0.0)), tuple(core.problems.get(node.id, ())), given)
+        project = (document.graph.run, document.part.note) if node is None else None
+        known = (shown, document.state.inside, project, document.graph.name, theme.scale())
         if known == self._seen or is_typing(self.inputs):
             return
         self._seen = known
         clear(self._box)
+        for handlers in self._handlers:
+            dpg.delete_item(handlers)
+        self._handlers.clear()
         self._fields.clear()
         self.inputs.clear()
         if node is not None:
             self._node(node)
         elif chosen:
-            dpg.add_text(text("view.selected", count=len(chosen)), parent=self._box)
+            self._several([document.part.nodes[id_] for id_ in chosen])
         else:
             self._project()
 
@@ -64,6 +79,7 @@ class Inspector:
         color = CATEGORY_COLORS.get(category, PLAIN)
         with dpg.group(parent=self._box):
             name = dpg.add_input_text(default_value=node.id, width=-1, on_enter=True, callback=partial(self._rename, node.id))
+            theme.dress(name, node.id)
             self.inputs.add(name)
             self._fields["name"] = name
             dpg.add_text(f"{node.operator}   {category}", color=tuple(min(255, c + 70) for c in color))
@@ -76,11 +92,41 @@ class Inspector:
             with dpg.group(horizontal=True):
                 self._flag(node, "muted")
                 self._flag(node, "frozen")
+            self._note(node.note, lambda given: SetField((node.id,), "note", given, f"note {node.id}"))
             if declared is not None:
                 _help(declared)
-            if node.note:
-                dpg.add_separator()
-                dpg.add_text(node.note, wrap=0, color=theme.DIM)
+
+    def _note(self, words: str, command: Callable[[str], Command]) -> None:
+        """Several lines; what is typed in one go is one step of undo."""
+        dpg.add_separator()
+        dpg.add_text(text("view.note"), color=theme.DIM)
+        if any(len(line) > NOTE_LETTERS for line in words.splitlines()):  # a field does not wrap its lines
+            theme.dress(dpg.add_text(words, wrap=0), words)
+        lines = min(6, max(2, words.count("\n") + 1 + len(words) // 40))
+        field = dpg.add_input_text(
+            default_value=words, multiline=True, width=-1, height=theme.px(12 + 17 * lines),
+            callback=lambda sender, given: self._core.edit(command(given)),
+        )  # fmt: skip
+        self._fields["note"] = theme.dress(field, words)
+        self.inputs.add(field)
+
+    def _several(self, nodes: list[Node]) -> None:
+        """Parameters that all of them have, edited together; "mixed" where they differ."""
+        graph = self._core.document.graph
+        ids = tuple(node.id for node in nodes)
+        with dpg.group(parent=self._box):
+            dpg.add_text(text("view.selected", count=len(nodes)))
+            params = shared(declaration_of(graph, node) for node in nodes)
+            if params:
+                self._rows(ids, [(param, [node.params.get(param.name, param.default) for node in nodes]) for param in params])
+            with dpg.group(horizontal=True):
+                for name in ("muted", "frozen"):
+                    on = all(getattr(node, name) for node in nodes)
+                    box = dpg.add_checkbox(label=text(f"view.{name}"), default_value=on)
+                    dpg.configure_item(box, callback=partial(self._flag_all, ids, name))
+
+    def _flag_all(self, ids: tuple[str, ...], name: str, sender: Tag, value: bool) -> None:
+        self._core.edit(SetField(ids, name, value))
 
     def _rename(self, old: str, sender: Tag, new: str) -> None:
         if new != old:
@@ -97,20 +143,66 @@ class Inspector:
             return
         dpg.add_separator()
         with dpg.table(header_row=False, policy=dpg.mvTable_SizingFixedFit, no_pad_outerX=True):
-            dpg.add_table_column(width_fixed=True, init_width_or_weight=NAME_WIDTH)
+            dpg.add_table_column(width_fixed=True, init_width_or_weight=theme.px(NAME_WIDTH))
             dpg.add_table_column(width_stretch=True)
+            inside = bool(self._core.document.state.inside) and node.operator not in BORDERS
+            given = given_out(self._core.document.part, node.id)
+            if inside:
+                dpg.add_table_column(width_fixed=True)
             for param in declared.params:
                 with dpg.table_row():
-                    changed = node.params.get(param.name, param.default) != param.default
-                    label = dpg.add_text(param.name, color=theme.TEXT if changed else theme.DIM)
-                    with dpg.tooltip(label, delay=0.3):
-                        dpg.add_text(_about(param), wrap=320)
-                    self._fields[param.name] = field = self._widget(node, param)
-                    self.inputs.add(field)
+                    self._row((node.id,), param, [node.params.get(param.name, param.default)])
+                    if inside:
+                        self._promotion(node.id, param.name, given.get(param.name, ""))
 
-    def _widget(self, node: Node, param: ParamView) -> Tag:
-        value = node.params.get(param.name, param.default)
-        done = partial(self._set, node.id, param)
+    def _rows(self, ids: tuple[str, ...], params: list[tuple[ParamView, list[Any]]]) -> None:
+        dpg.add_separator()
+        with dpg.table(header_row=False, policy=dpg.mvTable_SizingFixedFit, no_pad_outerX=True):
+            dpg.add_table_column(width_fixed=True, init_width_or_weight=theme.px(NAME_WIDTH))
+            dpg.add_table_column(width_stretch=True)
+            for param, values in params:
+                with dpg.table_row():
+                    self._row(ids, param, values)
+
+    def _row(self, ids: tuple[str, ...], param: ParamView, values: list[Any]) -> None:
+        """A parameter's name, which takes it back to its usual value by the right button, and its widget."""
+        changed = any(value != param.default for value in values)
+        mixed = any(value != values[0] for value in values)
+        words = f"{param.name} {text('view.mixed')}" if mixed else param.name
+        label = dpg.add_text(words, color=theme.TEXT if changed else theme.DIM)
+        about = _about(param) + (f"\n{text('view.reset_value', value=typed(param.default))}" if changed else "")
+        theme.tip(label, about)
+        if changed:
+            with dpg.item_handler_registry() as handlers:
+                dpg.add_item_clicked_handler(button=1, callback=partial(self._reset, ids, param))
+            dpg.bind_item_handler_registry(label, handlers)
+            self._handlers.append(handlers)
+        self._fields[f"label {param.name}"] = label
+        self._fields[param.name] = field = self._widget(ids, param, values[0])
+        self.inputs.add(field)
+
+    def _reset(self, ids: tuple[str, ...], param: ParamView) -> None:
+        merge = f"reset {'/'.join(ids)}.{param.name}"
+        if param.live and len(ids) == 1:  # the run learns of it, too
+            self._core.set_param(ids[0], param.name, param.default, merge)
+        self._core.edit(SetParam(ids, param.name, None, merge))
+        self._core.document.seal()
+
+    def _promotion(self, node: str, param: str, name: str) -> None:
+        """The button that gives a parameter out of its subgraph, or takes it back; `name` is the one it is given out under."""
+        part = self._core.document.part
+
+        def pressed() -> None:
+            self._core.edit(TakeBack(node, param) if name else Promote(node, param, name_for(part, node, param)))
+
+        button = dpg.add_button(label=icon("upload" if not name else "undo"), small=True, callback=pressed)
+        dpg.bind_item_theme(button, self._given_theme if name else self._kept_theme)
+        self._fields[f"promote {param}"] = button
+        with dpg.tooltip(button, delay=0.3):
+            dpg.add_text(text("promote.back", name=name) if name else text("promote.give", param=param), wrap=300)
+
+    def _widget(self, ids: tuple[str, ...], param: ParamView, value: Any) -> Tag:
+        done = partial(self._set, ids, param)
         common: dict[str, Any] = {"width": -1, "callback": done}
         if param.type == "bool":
             return dpg.add_checkbox(default_value=bool(value), callback=done)
@@ -132,7 +224,7 @@ class Inspector:
         words = ", ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
         return dpg.add_input_text(default_value=words, on_enter=True, **common)
 
-    def _set(self, node: str, param: ParamView, sender: Tag, given: Any) -> None:
+    def _set(self, ids: tuple[str, ...], param: ParamView, sender: Tag, given: Any) -> None:
         value: Any = given
         try:
             if param.type == "ints":
@@ -145,7 +237,10 @@ class Inspector:
             self._core.say(text("view.not_a_value", value=given, name=param.name), error=True)
             self._seen = None
             return
-        self._core.set_param(node, param.name, value, f"param {node}.{param.name}")
+        if len(ids) == 1:
+            self._core.set_param(ids[0], param.name, value, f"param {ids[0]}.{param.name}")
+        else:
+            self._core.edit(SetParam(ids, param.name, value, f"param {'/'.join(ids)}.{param.name}"))
 
     # -- the project ---------------------------------------------------------------------------------------------------
 
@@ -156,11 +251,10 @@ class Inspector:
         def number(label: str, value: int, set_to: Callable[[int], None]) -> None:
             with dpg.group(horizontal=True):
                 dpg.add_text(f"{label:<8}", color=theme.DIM)
-                self.inputs.add(
-                    dpg.add_input_int(
-                        default_value=value, min_value=0, min_clamped=True, width=-1, callback=lambda sender, given: set_to(given)
-                    )
+                self._fields[label] = field = dpg.add_input_int(
+                    default_value=value, min_value=0, min_clamped=True, width=-1, callback=lambda sender, given: set_to(given)
                 )
+                self.inputs.add(field)
 
         with dpg.group(parent=self._box):
             name = dpg.add_input_text(
@@ -171,9 +265,8 @@ class Inspector:
             dpg.add_separator()
             number(text("view.steps"), run.steps, lambda given: self._run(steps=given))
             number(text("view.seed"), run.seed, lambda given: self._run(seed=given))
-            if graph.note:
-                dpg.add_separator()
-                dpg.add_text(graph.note, wrap=0, color=theme.DIM)
+            note = self._core.document.part.note
+            self._note(note, lambda given: SetProject(note=given, merge="project note"))
 
     def _run(self, **fields: int) -> None:
         self._core.edit(SetProject(run=replace(self._core.document.graph.run, **fields), merge=f"run {next(iter(fields))}"))
@@ -188,7 +281,7 @@ def _about(param: ParamView) -> str:
 def _help(declared: DeclarationView) -> None:
     """Meaning, formula and sockets, below the parameters."""
     dpg.add_separator()
-    dpg.add_text(theme.words(declared.doc), wrap=0)
+    dpg.add_text(declared.doc, wrap=0)
     for formula in declared.formula:
         dpg.add_text(formula, color=theme.ACCENT, wrap=0)
     for word, sockets in (("in", declared.inputs), ("out", declared.outputs)):
@@ -197,3 +290,6 @@ def _help(declared: DeclarationView) -> None:
             variable, _, group = socket.dtype.partition(":")
             dtype = group or (variable if len(variable) > 1 else "")
             dpg.add_text(f"{word}  {socket.name}  {shape}{dtype}", color=theme.DIM, wrap=0)
+    examples = examples_of().get(declared.name, ())
+    if examples:
+        dpg.add_text(text("view.in_examples", names=", ".join(examples)), color=theme.DIM, wrap=0)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import partial
 
 from munet import Edge
-from studio.commands import AddNode
+from studio.commands import AddNode, Connect, InsertOnWire, Several
+from studio.document import Command
 from studio.edits import fresh_id
 from studio.hit import Hit
 from studio.nodeviews import CATEGORY_COLORS, PLAIN, Point, declaration_of
 from studio.search import ALL, Carried, Entry, Found, categories, entries, outputs_of, search, that_give, that_take
+from studio.subgraph_commands import AddSubgraph
 from studio.texts import text
 from studio.view import theme
 from studio.view.core import Core
@@ -21,6 +23,11 @@ ROWS = 12
 SEARCH_WIDTH, SEARCH_HEIGHT = 330, 372
 
 
+def placing(entry: Entry, at: Point) -> AddNode | AddSubgraph:
+    """The command that places what was found; a saved block brings its definitions along."""
+    return AddSubgraph(entry.block, entry.graph, at) if entry.block is not None else AddNode(entry.node(at))
+
+
 class Palette:
     """All nodes, filtered by a search text. A click adds one in the middle of the view; they can be dragged onto the canvas."""
 
@@ -28,19 +35,22 @@ class Palette:
         self._core = core
         self._seen: object = None
         self.input: Tag = dpg.add_input_text(parent=parent, hint=text("view.find"), width=-1, callback=self._rebuild)
+        self.rows: dict[str, Tag] = {}  # by name of what is listed
         self._list: Tag = dpg.add_child_window(parent=parent, border=False)
 
     def sync(self, now: float) -> None:
-        known = (tuple(self._core.document.graph.subgraphs), self._core.document.state.owner)
+        known = (tuple(self._core.document.graph.subgraphs), self._core.document.state.owner, self._core.shelf.version)
         if known != self._seen:
             self._seen = known
             self._rebuild()
 
     def _rebuild(self) -> None:
         clear(self._list)
+        self.rows.clear()
         document = self._core.document
         query = dpg.get_value(self.input)
-        found = [hit.entry for hit in search(query, entries(document.graph, document.state.owner))]
+        among = entries(document.graph, document.state.owner, self._core.shelf.blocks)
+        found = [hit.entry for hit in search(query, among)]
         for category, group in categories(found).items():
             color = CATEGORY_COLORS.get(category, PLAIN)
             with dpg.tree_node(label=category, parent=self._list, default_open=bool(query), span_full_width=True):
@@ -48,23 +58,23 @@ class Palette:
                     self._row(entry, color)
 
     def _row(self, entry: Entry, color: tuple[int, int, int]) -> None:
-        row = dpg.add_selectable(label=entry.name, callback=partial(self._add, entry))
+        row = self.rows[entry.name] = dpg.add_selectable(label=entry.name, callback=partial(self._add, entry))
         with dpg.drag_payload(parent=row, payload_type=PAYLOAD, drag_data=entry):
             dpg.add_text(entry.name)
         with dpg.tooltip(row, delay=0.4):
             dpg.add_text(entry.category, color=tuple(min(255, c + 60) for c in color))
-            dpg.add_text(theme.words(entry.doc), wrap=320)
+            dpg.add_text(entry.doc, wrap=320)
 
     def _add(self, entry: Entry) -> None:
         left, top, right, bottom = self._core.camera.seen
         at = ((left + right) / 2 - 84, (top + bottom) / 2 - 40)
         while any(abs(n.position[0] - at[0]) + abs(n.position[1] - at[1]) < 12 for n in self._core.document.part.nodes.values()):
             at = (at[0] + 24, at[1] + 24)
-        self._core.edit(AddNode(entry.node(at)))
+        self._core.edit(placing(entry, at))
 
 
 class Search:
-    """A small window at the cursor: type, choose with the arrows, Enter adds. With a socket it lists what fits that."""
+    """A small window at the cursor: type, choose with the arrows, Enter adds. With a socket or a wire it lists what fits that."""
 
     def __init__(self, core: Core):
         self._core = core
@@ -72,6 +82,7 @@ class Search:
         self._chosen = 0
         self._at: Point = (0.0, 0.0)
         self._socket: Hit | None = None
+        self._wire: Edge | None = None
         self._recent: list[str] = []
         with dpg.window(
             show=False, no_title_bar=True, no_resize=True, no_move=True, **FLOATING,
@@ -93,9 +104,9 @@ class Search:
     def is_open(self) -> bool:
         return bool(dpg.is_item_shown(self.window))
 
-    def open(self, at: Point, screen: Point, socket: Hit | None = None) -> None:
-        """`screen` is where the window's corner goes, if there is room."""
-        self._at, self._socket, self._chosen = at, socket, 0
+    def open(self, at: Point, screen: Point, socket: Hit | None = None, wire: Edge | None = None) -> None:
+        """`screen` is where the window's corner goes, if there is room. What is found goes to a socket, or into a wire."""
+        self._at, self._socket, self._wire, self._chosen = at, socket, wire, 0
         room = dpg.get_viewport_client_width() - SEARCH_WIDTH - 4, dpg.get_viewport_client_height() - SEARCH_HEIGHT - 4
         place = [max(0, min(screen[0], room[0])), max(24, min(screen[1], room[1]))]
         dpg.set_value(self.input, "")
@@ -120,15 +131,23 @@ class Search:
         """List what the text in the field finds."""
         query = dpg.get_value(self.input)
         document = self._core.document
-        among = entries(document.graph, document.state.owner)
-        if self._socket is None:
+        among = entries(document.graph, document.state.owner, self._core.shelf.blocks)
+        if self._wire is not None:
+            leaving = Hit("socket", self._wire.source, "out", self._wire.source_socket)
+            found = self._fitting(leaving, [entry for entry in among if entry.block is None], query)
+            self._found = [hit for hit in found if self._output_of(hit.entry)]
+        elif self._socket is None:
             self._found = search(query, among, self._recent)
         else:
             self._found = self._fitting(self._socket, among, query)
         self._chosen = self._chosen if keep else 0
         self._show()
 
-    def _fitting(self, socket: Hit, among: tuple[Entry, ...], query: str) -> list[Found]:
+    def _output_of(self, entry: Entry) -> str:
+        declared = declaration_of(self._core.document.graph, entry.node())
+        return declared.outputs[0].name if declared is not None and declared.outputs else ""
+
+    def _fitting(self, socket: Hit, among: Sequence[Entry], query: str) -> list[Found]:
         graph, part = self._core.document.graph, self._core.document.part
         node = part.nodes[socket.node]
         if socket.side == "out":
@@ -149,7 +168,7 @@ class Search:
                 dpg.set_value(row, index == self._chosen)
                 dpg.set_value(category, entry.category)
         doc = self._found[self._chosen].entry.doc if self._found else text("view.nothing_found")
-        dpg.set_value(self._doc, theme.words(doc.splitlines()[0]) if doc else "")
+        dpg.set_value(self._doc, doc.splitlines()[0] if doc else "")
 
     def _take(self, index: int) -> None:
         """Add what is in a row, wired to the socket that the search was opened for."""
@@ -158,11 +177,20 @@ class Search:
             return
         found, socket = self._found[index], self._socket
         self._recent = [found.entry.name, *(name for name in self._recent if name != found.entry.name)][:10]
-        node = found.entry.node(self._at)
-        node = replace(node, id=fresh_id(self._core.document.part.nodes, node.id))
-        wires: tuple[Edge, ...] = ()
-        if socket is not None and socket.side == "out":
-            wires = (Edge(socket.node, socket.socket, node.id, found.socket),)
-        elif socket is not None:
-            wires = (Edge(node.id, found.socket, socket.node, socket.socket),)
-        self._core.edit(AddNode(node, wires))
+        if self._wire is not None:
+            node, out = found.entry.node(self._at), self._output_of(found.entry)
+            self._core.edit(InsertOnWire(node, self._wire, found.socket, out))
+        else:
+            self._core.edit(self._placing(found, socket))
+
+    def _placing(self, found: Found, socket: Hit | None) -> Command:
+        entry = found.entry
+        command = placing(entry, self._at)
+        if socket is None:
+            return command
+        id_ = fresh_id(self._core.document.part.nodes, entry.node().id)
+        if socket.side == "out":
+            wire = Edge(socket.node, socket.socket, id_, found.socket)
+        else:
+            wire = Edge(id_, found.socket, socket.node, socket.socket)
+        return Several((command, Connect(wire)), command.label)

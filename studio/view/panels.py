@@ -7,6 +7,7 @@ To add a panel: a row in PANELS, its title in `texts.py`, its class in `app.py`.
 from __future__ import annotations
 
 import contextlib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,10 +59,17 @@ class Panel:
 PANELS = (
     Panel("nodes", 1, "left"),
     Panel("graph", 2, "center", bare=True),
+    Panel("shaders", 40, "center"),
     Panel("inspector", 3, "upper"),
+    Panel("preview", 20, "upper"),
+    Panel("tensor", 21, "upper"),
     Panel("training", 4, "lower"),
     Panel("problems", 5, "below"),
     Panel("passes", 6, "below"),
+    Panel("code", 30, "below"),
+    Panel("memory", 31, "below"),
+    Panel("timeline", 32, "below"),
+    Panel("fusion", 33, "below"),
     Panel("status", 7, "status"),
 )
 BY_NAME = {panel.name: panel for panel in PANELS}
@@ -77,6 +85,7 @@ class Panels:
 
     def __init__(self, path: Path | None = None):
         self._path = path or layout_file()
+        self._forgotten = False
 
     def prepare(self, size: tuple[int, int], scale: float) -> None:
         """Turn docking on with the person's layout, or with the first one if there is none that fits."""
@@ -122,20 +131,31 @@ class Panels:
         else:
             self.show(name)
 
-    def rename(self, name: str, title: str) -> None:
-        """Another title of a tab, such as one with a number."""
-        if dpg.get_item_label(self.box(name)) != title:
-            dpg.configure_item(self.box(name), label=title)
+    def forget(self) -> None:
+        """The first layout from the next start on: Dear PyGui cannot dock panels while it runs."""
+        self._forgotten = True
 
-    def save(self) -> None:
-        """Remember how panels lie."""
+    def save(self, scale: float) -> None:
+        """Remember how panels lie. The status line is made as high as the scale needs it at the next start."""
+        if self._forgotten:
+            self.reset((dpg.get_viewport_client_width(), dpg.get_viewport_client_height()), scale)
+            return
         dpg.save_init_file(str(self._path))
+        known = self._read()
+        if known:
+            with contextlib.suppress(ProjectError):
+                write_file(self._path, with_status(known, scale).encode())
 
     def _read(self) -> str:
         try:
             return read_file(self._path, MAX_BYTES).decode(errors="replace")
         except ProjectError:
             return ""
+
+
+def with_status(layout: str, scale: float) -> str:
+    """A layout file whose status line has the height for a scale."""
+    return re.sub(r"(ID=0x00000006 .*SizeRef=\d+),\d+", rf"\g<1>,{round(STATUS_HEIGHT * scale)}", layout)
 
 
 def first_layout(size: tuple[int, int], scale: float) -> str:

@@ -11,6 +11,7 @@ from munet import bundled_project
 from studio import messages
 from studio.commands import Delete
 from studio.document import selected
+from studio.shaderdesk import Verify
 from studio.view.app import App
 from studio.view.gui import dpg, why_no_window
 
@@ -81,6 +82,20 @@ def take_problem(app: App, folder: Path) -> None:
     shoot(app, folder / "studio-problems.png")
 
 
+def take_shaders(app: App, folder: Path) -> None:
+    """The variants of an asset with their verdicts on this device, and the code of one."""
+    load(app, "xor")
+    panel = app.shaders
+    app.panels.show("shaders")
+    until(app, lambda: bool(panel.rows), 20.0)
+    panel.desk.submit(Verify())
+    until(app, lambda: not panel.busy, 120.0)
+    frames(app, 8)
+    shoot(app, folder / "studio-shaders.png")
+    app.panels.show("graph")
+    frames(app, 4)
+
+
 def main() -> int:
     why = why_no_window()
     if why:
@@ -92,6 +107,7 @@ def main() -> int:
     try:
         take_all(app, folder)
         take_problem(app, folder)
+        take_shaders(app, folder)
     finally:
         app.close()
     return 0

@@ -2,60 +2,96 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
+from studio import fonts
+from studio.colors import (  # noqa: F401  # by these names the window's modules know them
+    ACCENT,
+    BAR,
+    BLUE,
+    BODY,
+    DIM,
+    EDGE,
+    ERROR,
+    ERROR_BACK,
+    GOOD,
+    GOOD_BACK,
+    GRID,
+    HEADING,
+    HOT,
+    HOT_BACK,
+    HOVER,
+    INPUT,
+    LINE,
+    PANEL,
+    TEXT,
+    Rgb,
+)
 from studio.view.gui import Tag, dpg
 
-Rgb = tuple[int, int, int]
-
-BAR: Rgb = (17, 19, 23)
-PANEL: Rgb = (24, 26, 31)
-INPUT: Rgb = (36, 40, 48)
-HOVER: Rgb = (50, 55, 65)
-LINE: Rgb = (52, 57, 68)
-GRID: Rgb = (34, 37, 44)
-BODY: Rgb = (41, 45, 54)
-TEXT: Rgb = (214, 219, 228)
-DIM: Rgb = (140, 148, 162)
-ACCENT: Rgb = (255, 176, 60)
-BLUE: Rgb = (59, 110, 180)
-ERROR: Rgb = (248, 113, 113)
-ERROR_BACK: Rgb = (127, 29, 29)
-GOOD: Rgb = (134, 239, 172)
-GOOD_BACK: Rgb = (30, 58, 45)
-HOT: Rgb = (253, 186, 116)
-HOT_BACK: Rgb = (120, 53, 15)
-
 FONT_SIZE = 15
-_FONTS = {
-    "linux": (
-        "/usr/share/fonts/opentype/inter/Inter-Medium.otf",
-        "/usr/share/fonts/truetype/inter/Inter-Medium.ttf",
-        "/usr/share/fonts/truetype/roboto/unhinted/RobotoTTF/Roboto-Regular.ttf",
-        "/usr/share/fonts/truetype/noto/NotoSans-Regular.ttf",
-        "/usr/share/fonts/noto/NotoSans-Regular.ttf",
-        "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
-        "/usr/share/fonts/TTF/DejaVuSans.ttf",
-        "/usr/share/fonts/truetype/liberation/LiberationSans-Regular.ttf",
-    ),
-    "win32": ("C:/Windows/Fonts/segoeui.ttf", "C:/Windows/Fonts/arial.ttf"),
-    "darwin": ("/System/Library/Fonts/SFNS.ttf", "/Library/Fonts/Arial.ttf"),
-}
+MONO_SIZE = 16  # Dear ImGui counts ascent and descent, which are taller here: letters are as high as the others at 15
+_applied: dict[str, Any] = {"scale": 1.0, "theme": 0}
+_fonts: dict[str, Tag] = {}  # "ui", "mono" and "cjk", of the window that there is
 
 
-def load_font() -> Tag | None:
-    """The first good font found on the system; None leaves Dear PyGui's own."""
-    for name in _FONTS.get(sys.platform, ()):
-        if Path(name).is_file():
-            with dpg.font_registry():
-                return dpg.add_font(name, FONT_SIZE)
-    return None
+def load_font(cjk: str = "") -> Tag | None:
+    """Load the window's fonts; gives the one for all texts. `cjk`: a file for Chinese, Japanese and Korean letters, instead of
+    the system's. None, and Dear PyGui's own font, if the installation lacks the file."""
+    _fonts.clear()
+    _applied.update(scale=1.0, theme=0)
+    files = {"ui": fonts.bundled(fonts.UI), "mono": fonts.bundled(fonts.MONO), "cjk": fonts.find_cjk(cjk)}
+    with dpg.font_registry():
+        for name, file in files.items():
+            if file is not None and file.is_file():
+                _fonts[name] = dpg.add_font(str(file), MONO_SIZE if name == "mono" else FONT_SIZE)
+    return _fonts.get("ui")
+
+
+def load_mono() -> Tag | None:
+    """The font of even width, for code and numbers in columns: `dpg.bind_item_font(item, theme.load_mono())`."""
+    return _fonts.get("mono")
+
+
+def font_for(words: str) -> Tag | None:
+    """The font that has all letters of a text; None where the window's own is as good as any."""
+    return _fonts.get("cjk") if fonts.needs_cjk(words) else None
+
+
+def dress(item: Tag, words: str) -> Tag:
+    """Give a widget the font that its words need; gives the widget."""
+    font = font_for(words)
+    if font is not None:
+        dpg.bind_item_font(item, font)
+    return item
+
+
+def shortened(words: str, room: float) -> str:
+    """A text, or its end after dots: as much as fits into so many pixels at scale 1."""
+    size = dpg.get_text_size(words)  # which knows nothing of the scale
+    if not size or size[0] <= 0:  # before the first frame
+        return words
+    return words if size[0] <= room else "…" + words[-max(1, int(len(words) * room / size[0]) - 2) :]
+
+
+def tip(item: Tag, words: str) -> None:
+    """A tooltip, after a moment."""
+    with dpg.tooltip(item, delay=0.4):
+        dress(dpg.add_text(words, wrap=340), words)
+
+
+def px(length: float) -> int:
+    """A length at scale 1 as pixels at the scale of now."""
+    return round(length * _applied["scale"])
+
+
+def scale() -> float:
+    """The scale of now: what was built with `px` before it changed has to be built anew."""
+    return _applied["scale"]
 
 
 def apply(scale: float) -> None:
-    """Colours and spacing of everything."""
+    """Colours and spacing of everything, and the size of all texts; may be called again with another scale."""
     colors: dict[str, Any] = {
         "WindowBg": PANEL, "ChildBg": PANEL, "PopupBg": (30, 33, 39), "MenuBarBg": BAR, "Text": TEXT, "TextDisabled": DIM,
         "Border": LINE, "FrameBg": INPUT, "FrameBgHovered": HOVER, "FrameBgActive": HOVER, "Button": (45, 49, 58),
@@ -85,6 +121,9 @@ def apply(scale: float) -> None:
             dpg.add_theme_color(getattr(dpg, f"mvThemeCol_{name}"), (32, 35, 42))
     dpg.bind_theme(theme)
     dpg.set_global_font_scale(scale)
+    if _applied["theme"] and dpg.does_item_exist(_applied["theme"]):
+        dpg.delete_item(_applied["theme"])
+    _applied.update(scale=scale, theme=theme)
 
 
 def canvas_theme() -> Tag:
@@ -112,13 +151,56 @@ def list_theme() -> Tag:
     return theme
 
 
-def words(doc: str) -> str:
-    """A declaration's text without letters that few fonts have."""
-    return doc.replace("ᵀ", "^T")
-
-
 def button_theme(color: Rgb) -> Tag:
     """A button that stands out."""
     with dpg.theme() as theme, dpg.theme_component(dpg.mvButton):
         dpg.add_theme_color(dpg.mvThemeCol_Button, color)
+    return theme
+
+
+def bar_theme(color: Rgb) -> Tag:
+    """A progress bar in a row of a list: low, its words in the middle."""
+    with dpg.theme() as theme, dpg.theme_component(dpg.mvProgressBar):
+        dpg.add_theme_color(dpg.mvThemeCol_PlotHistogram, color)
+        dpg.add_theme_color(dpg.mvThemeCol_FrameBg, (31, 34, 41))
+        dpg.add_theme_style(dpg.mvStyleVar_FramePadding, 3, 0)
+        dpg.add_theme_style(dpg.mvStyleVar_FrameRounding, 3)
+    return theme
+
+
+def marker_theme(color: Rgb) -> Tag:
+    """Of points in a plot: filled, with a dark edge that lets them stand out on any ground."""
+    with dpg.theme() as theme, dpg.theme_component(dpg.mvScatterSeries):
+        dpg.add_theme_color(dpg.mvPlotCol_MarkerFill, color, category=dpg.mvThemeCat_Plots)
+        dpg.add_theme_color(dpg.mvPlotCol_MarkerOutline, BAR, category=dpg.mvThemeCat_Plots)
+        dpg.add_theme_style(dpg.mvPlotStyleVar_MarkerSize, 3.5, category=dpg.mvThemeCat_Plots)
+        dpg.add_theme_style(dpg.mvPlotStyleVar_Marker, dpg.mvPlotMarker_Circle, category=dpg.mvThemeCat_Plots)
+    return theme
+
+
+def area_theme(color: Rgb) -> Tag:
+    """Of a filled line in a plot."""
+    with dpg.theme() as theme:
+        for kind in (dpg.mvLineSeries, dpg.mvShadeSeries):
+            with dpg.theme_component(kind):
+                fill = color if kind == dpg.mvLineSeries else (*color, 110)
+                dpg.add_theme_color(dpg.mvPlotCol_Line, color, category=dpg.mvThemeCat_Plots)
+                dpg.add_theme_color(dpg.mvPlotCol_Fill, fill, category=dpg.mvThemeCat_Plots)
+    return theme
+
+
+def grid_theme() -> Tag:
+    """For a table of numbers: cells lie close."""
+    with dpg.theme() as theme, dpg.theme_component(dpg.mvAll):
+        dpg.add_theme_style(dpg.mvStyleVar_CellPadding, 5, 1)
+        dpg.add_theme_style(dpg.mvStyleVar_ItemSpacing, 6, 3)
+    return theme
+
+
+def text_theme(color: Rgb, padding: tuple[float, float] | None = None) -> Tag:
+    """For a widget whose words have another colour, and so much room around them."""
+    with dpg.theme() as theme, dpg.theme_component(dpg.mvAll):
+        dpg.add_theme_color(dpg.mvThemeCol_Text, color)
+        if padding is not None:
+            dpg.add_theme_style(dpg.mvStyleVar_FramePadding, *padding)
     return theme

@@ -1,25 +1,31 @@
 """What the window knows of the session: its phase, the record of the run, passes and their times; and the requests to the worker.
 
-Nothing here waits. `hear` is called once a frame and takes in what the worker has said; panels compare `passes_version`,
-`session_version` and the record's version with those that they last drew. Anything else of the session: `ask`.
+Nothing here waits. `hear` is called once a frame: it takes in what the worker has said, and hands on live values that were changed
+in the drawing. Panels compare `passes_version`, `session_version` and the record's version with those that they last drew.
+Anything else of the session: `ask`.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from munet import Evaluated, Finished, Graph, Problem, Saved, Session
+from munet import Carried, Evaluated, Finished, Problem, Saved, Session
 from munet.inspect import PassView, Timings
 from studio import messages as say
+from studio import runs
 from studio.document import Document
+from studio.essence import Essence, Essences
 from studio.jobs import Jobs
 from studio.preferences import Preferences
 from studio.texts import text
 from studio.view.record import Record
 
 PROFILE_EVERY_S = 5.0
+NAMES_SHOWN = 4  # states in a message
+STANDS_S = 0.5  # so long the name of a phase does not take the place of a message
 
 
 class Trainer:
@@ -39,7 +45,18 @@ class Trainer:
         self.passes_version = 0
         self.session_version = 0  # another session, or the same one with another program: what was asked of the old one is stale
         self.version = 0  # counts whatever changed in here
-        self._submitted: object = None  # what of the drawing matters to the session, as it was last handed over
+        self.stage, self.fraction = "", 0.0  # of a compile
+        self.live: dict[str, float] = {}  # the session's live values by "node.param"
+        self.folder: Path | None = None  # of the run, once it is written
+        self.folders: list[Path] = []  # those of this project's runs since it was opened
+        self.runs_version = 0  # another run, or another checkpoint
+        self.saved_step = -1  # of the last checkpoint
+        self.runs_root: Path | None = None  # where runs are kept; None = beside the user's state
+        self._essences = Essences()
+        self._submitted: Essence | None = None  # what of the drawing matters to the session, as it was last handed over
+        self._refused = False  # the session has another drawing, as it could not take that one
+        self._told_at = -1e9  # when something was told that is worth more than the name of a phase
+        self._moving = False
         self._awaited: set[str] = set()  # what the worker was asked for and has not yet brought
         self._answers: dict[str, Callable[[Any], None]] = {}
         self._deaf = False
@@ -60,15 +77,37 @@ class Trainer:
     @property
     def is_current(self) -> bool:
         """Whether the session has the drawing as it is now."""
-        return self._submitted == _essence(self._document.graph)
+        return not self._refused and not self._essence.needs_compile(self._submitted)
+
+    @property
+    def _essence(self) -> Essence:
+        return self._essences.of(self._document.graph)
+
+    @property
+    def time_left_s(self) -> float | None:
+        """Until the run has all its steps, at the speed of now; None where that is not known."""
+        rate, left = self.record.steps_per_second, self.total_steps - self.record.step
+        return left / rate if self.phase == say.RUNNING and rate > 0 and left > 0 else None
 
     # -- requests ------------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
         if self.hand_over():
             total = self.total_steps
-            self.jobs.submit(say.Run(total if self.record.step < total else self.record.step + total))
+            self.jobs.submit(say.Run(total if self.record.step < total else self.record.step + total, self._keep()))
             self._profile(PROFILE_EVERY_S)
+
+    def _keep(self) -> say.Keep | None:
+        """How the run is written down; the worker heeds it when a run starts."""
+        preferences = self._preferences()
+        if not preferences.keep_runs:
+            return None
+        return say.Keep(runs.new_folder(self.runs_folder), preferences.checkpoint_every_s)
+
+    @property
+    def runs_folder(self) -> Path:
+        """Where runs of the project lie."""
+        return runs.folder_of(self._document.path, self._document.graph.name, self.runs_root)
 
     def step(self, count: int = 1) -> None:
         if self.hand_over():
@@ -82,7 +121,8 @@ class Trainer:
             self.jobs.submit(say.Pause())
 
     def stop(self) -> None:
-        if self.has_session:
+        """End the run; during a compile, end that."""
+        if not self.jobs.cancel() and self.has_session:
             self.jobs.submit(say.Stop())
 
     def reset(self) -> None:
@@ -90,6 +130,34 @@ class Trainer:
             self.jobs.submit(say.Stop())
             self.jobs.submit(say.Reset())
             self.record.clear()
+            self.folder, self.saved_step = None, -1
+
+    def evaluate(self) -> None:
+        """Go through the held-out samples now."""
+        if self.hand_over():
+            self._awaited.add("evaluation")
+            self.jobs.submit(say.Evaluate())
+
+    def save_checkpoint(self) -> None:
+        """Write the state as it is into the run's folder, under a name of its own."""
+        if not self.has_session:
+            self._tell(text("train.nothing_to_save"), True)
+            return
+        self._awaited.add("save")
+        self.jobs.submit(say.Save(keep=say.Keep(runs.new_folder(self.runs_folder), self._preferences().checkpoint_every_s)))
+
+    def resume(self, checkpoint: Path) -> None:
+        """Go on from a checkpoint, with the drawing as it is now: what of it fits is taken, the rest starts anew."""
+        if self.hand_over():
+            self._awaited.add("load")
+            self.jobs.submit(say.Load(checkpoint, partial=True))
+
+    def use_device(self, device: str) -> None:
+        """Another device was chosen: a session that is open goes on there, with its weights."""
+        if self.has_session:
+            self._moving = True
+            self._awaited.add("move")
+            self.jobs.submit(say.Move(device))
 
     def measure(self) -> None:
         """Time every pass once."""
@@ -113,10 +181,15 @@ class Trainer:
         """Whether an answer is still awaited."""
         return tag in self._awaited
 
-    def set_live(self, path: str, name: str, value: float) -> None:
-        """A live parameter that was just changed in the drawing: it reaches the run without a recompile."""
-        self.jobs.submit(say.SetValue(path, name, value))
-        self._submitted = _essence(self._document.graph)
+    def _hand_on_live(self) -> None:
+        """Live values that the drawing gives otherwise than the session has them: they reach it without a compile."""
+        if not self.has_session or not self.is_current or not self.live:
+            return
+        for key, param in self._essence.live.items():
+            if self.live.get(key, param.value) != param.value:
+                self.live[key] = param.value
+                self.jobs.submit(say.SetValue(param.node, param.param, param.value))
+                self.version += 1
 
     def hand_over(self) -> bool:
         """Let the session have the drawing as it is now; whether it can be trained."""
@@ -124,26 +197,38 @@ class Trainer:
         if not graph.nodes or not self._may_run():
             self._tell(text("view.cannot_run"), True)
             return False
-        essence = _essence(graph)
+        essence = self._essence
         if self._submitted is None:
             self.record.clear()
             self.jobs.submit(say.Open(graph, self._preferences().device, version=self._document.version))
-        elif self._submitted != essence:
+        elif not self.is_current:
             self.jobs.submit(say.Replace(graph, self._document.version))
-        self._submitted = essence
+        self._submitted, self._refused = essence, False
+        self._awaited.add("start")
+        return True
+
+    def recompile(self) -> bool:
+        """Have the drawing compiled anew, for shaders that have changed; states are kept. If it fails, all stays as it was."""
+        if not self.has_session or not self._may_run():
+            return False
+        self.jobs.submit(say.Replace(self._document.graph, self._document.version))
+        self._submitted, self._refused = self._essence, False
         self._awaited.add("start")
         return True
 
     def close_session(self) -> None:
         if self._submitted is not None:
+            self.jobs.cancel()
             self.jobs.submit(say.Stop())
             self.jobs.submit(say.Close())
             self._deaf = True
             self.phase = say.IDLE
             self._awaited.clear()
             self._answers.clear()
-        self._submitted = None
+        self._submitted, self._refused, self._moving = None, False, False
         self.record.clear()
+        self.folder, self.folders, self.live, self.saved_step = None, [], {}, -1
+        self.runs_version += 1
         self.problems = ()
         self.passes, self.timings, self.device = (), None, ""
         self._another_session()
@@ -168,6 +253,7 @@ class Trainer:
         """Once a frame: take in what has come."""
         for message in self.jobs.poll():
             self._hear(message)
+        self._hand_on_live()
 
     def _hear(self, message: say.Message) -> None:
         self._awaited.discard("start")
@@ -178,9 +264,13 @@ class Trainer:
         self.version += 1
         match message:
             case say.Phase():
-                self.phase = message.name
-                if self.phase not in (say.FAILED, say.IDLE):
-                    self._tell(text(f"job.{message.name}"), False)
+                self._hear_phase(message.name)
+            case say.Compiling():
+                self.stage, self.fraction = message.stage, message.fraction
+            case say.Kept():
+                self.folder = message.folder
+                self.folders.append(message.folder)
+                self.runs_version += 1
             case say.Opened():
                 self._hear_opened(message)
             case say.Metrics():
@@ -197,12 +287,34 @@ class Trainer:
             case say.Failed():
                 self._hear_failure(message)
             case say.Told():
-                self._hear_event(message.event)
+                self._hear_event(message.event, message.asked)
+
+    def _hear_phase(self, phase: str) -> None:
+        self.phase = phase
+        self.stage, self.fraction = "", 0.0
+        if phase not in (say.FAILED, say.IDLE) and time.monotonic() - self._told_at > STANDS_S:
+            self._tell(text(f"job.{phase}"), False)
+
+    def _say(self, message: str, error: bool = False) -> None:
+        """Something worth more than the phase that follows."""
+        self._tell(message, error)
+        self._told_at = time.monotonic()
 
     def _hear_opened(self, message: say.Opened) -> None:
-        self.device, self.device_notes = message.device, message.notes
-        self.record.step, self.timings = message.step, None
+        self._awaited -= {"load", "move"}
+        self.device, self.device_notes, self.live = message.device, message.notes, dict(message.live)
+        self.timings = None
+        if message.carried is not None and message.carried.source == "checkpoint":
+            self.record.go_back(message.step)
+            self.folder = None
+            self.runs_version += 1
+        self.record.step = message.step
         self.problems = ()
+        if message.carried is not None:
+            self._say(carried_text(message.carried))
+        elif message.moved:
+            self._moving = False
+            self._say(text("train.moved", device=message.device, step=message.step))
         self._another_session()
 
         def passes(found: tuple[PassView, ...]) -> None:
@@ -213,19 +325,34 @@ class Trainer:
         self._awaited.add("passes")
         self.jobs.submit(say.Ask("passes", lambda session: session.passes))
 
-    def _hear_event(self, event: object) -> None:
+    def _hear_event(self, event: object, asked: bool) -> None:
+        """What happens by itself again and again is shown in the panels; what was asked for is told."""
         match event:
             case Finished():
-                self._tell(text("view.finished", step=event.step), False)
+                self.runs_version += 1
+                reason = f": {event.reason}" if event.reason else ""
+                self._say(text("train.ended" if event.stopped else "view.finished", step=event.step) + reason)
             case Evaluated():
-                values = ", ".join(f"{name} {value:.4g}" for name, value in event.metrics.items())
-                self._tell(text("view.evaluated", values=values), False)
+                self._awaited.discard("evaluation")
+                self.record.evaluated(event.step, event.metrics)
+                if asked:
+                    values = ", ".join(f"{name} {value:.4g}" for name, value in event.metrics.items())
+                    self._tell(text("view.evaluated", values=values or text("train.no_metrics")), False)
             case Saved():
-                self._tell(text("view.saved", name=event.path), False)
+                self._awaited.discard("save")
+                self.saved_step = event.step
+                self.runs_version += 1
+                if asked:
+                    self._tell(text("train.saved", step=event.step, name=Path(event.path).name), False)
             case _:
                 pass
 
     def _hear_failure(self, message: say.Failed) -> None:
+        if message.kind == "unwritten":  # the run goes on
+            self._awaited.discard("save")
+            self._tell(text("train.unwritten", error=str(message.problems[0])), True)
+            return
+        self._moving = False
         if message.tag:  # a question that has no answer; the run is as it was
             self._awaited.discard(message.tag)
             self._answers.pop(message.tag, None)
@@ -236,12 +363,18 @@ class Trainer:
         if message.command in ("Open", "Reset") or message.kind == "device-lost":
             self._submitted = None
         elif message.command == "Replace":
-            self._submitted = "refused"  # the session lives on with the drawing it had
-        self._tell(str(message.problems[0]) if message.problems else text("job.failed"), True)
+            self._refused = True  # the session lives on with the drawing it had
+        if message.kind == "cancelled":
+            self._say(text("train.cancelled"))
+        else:
+            self._say(str(message.problems[0]) if message.problems else text("job.failed"), error=True)
 
 
-def _essence(graph: Graph) -> object:
-    """What of a drawing matters to the session: not where nodes lie, nor notes and frames."""
-    nodes = tuple(replace(node, position=(0.0, 0.0), note="") for node in graph.nodes.values())
-    parts = tuple((name, _essence(part)) for name, part in sorted(graph.subgraphs.items()))
-    return (nodes, graph.edges, parts, graph.run)
+def carried_text(carried: Carried) -> str:
+    """What became of the states: how many were kept, and the names of those that start anew or are gone."""
+    parts = [text("train.kept", count=len(carried.kept))]
+    for key, names in (("train.started", carried.started), ("train.dropped", carried.dropped)):
+        if names:
+            more = text("train.more", count=len(names) - NAMES_SHOWN) if len(names) > NAMES_SHOWN else ""
+            parts.append(text(key, names=", ".join(names[:NAMES_SHOWN]) + more))
+    return text(f"train.from_{carried.source}", step=carried.step) + "; ".join(parts)

@@ -19,6 +19,10 @@ PROJECTS = Path(__file__).resolve().parents[2] / "projects"
 Point = tuple[float, float]
 
 
+class Skipped(Exception):
+    """A story that cannot be told here, and why."""
+
+
 class Hand:
     """Mouse and keyboard, and eyes."""
 
@@ -94,6 +98,35 @@ class Hand:
         left, top = dpg.get_item_rect_min(item)
         width, height = dpg.get_item_rect_size(item)
         self.click((left + width / 2, top + height / 2))
+
+    def enter(self, name: str, words: str) -> None:
+        """Type into a field of the inspector, in place of what it holds."""
+        self.until(lambda: self.app.inspector.field(name) is not None, 10.0)
+        self.frames(2)
+        left, top = dpg.get_item_rect_min(self.app.inspector.field(name))
+        self.double_click((left + 20, top + 10))
+        self.key("ctrl+a")
+        self.type(words)
+        self.key("Return")
+        self.frames(3)
+
+    def file(self, path: Path) -> None:
+        """Type a path into the file dialog that is open; Enter takes it."""
+        files = self.app.dialogs.files
+        self.until(lambda: files.is_open and not files.busy, 10.0)
+        self.frames(3)
+        self.press(files.name)
+        self.key("ctrl+a")
+        self.type(str(path))
+        self.key("Return")
+        self.until(lambda: not files.is_open, 10.0)
+
+    def keep(self, name: str) -> None:
+        """What the window shows, for whoever looks into a failed story: the frame as it is, none is drawn by the studio."""
+        path = self.folder / f"{name}.png"
+        dpg.output_frame_buffer(str(path))
+        for _ in range(3):
+            dpg.render_dearpygui_frame()
 
     def picture(self, name: str) -> np.ndarray:
         path = self.folder / f"{name}.png"

@@ -1,7 +1,7 @@
 """Runs one story in this process: `python -m tests.gui.stories NAME FOLDER`, with DISPLAY set.
 
 A story is a function of a `Hand` in a module stories_*.py, listed in that module's STORIES. Nothing sleeps: after each event some
-frames are drawn, then the document is looked at. A story ends well, or with an assertion.
+frames are drawn, then the document is looked at. A story ends well, or with an assertion; then failed.png shows the window.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 
+SKIPPED = 77  # exit code of a story that cannot be told here
+
+
 def modules() -> list[str]:
     return sorted(path.stem for path in Path(__file__).parent.glob("stories_*.py"))
 
@@ -19,20 +22,30 @@ def modules() -> list[str]:
 def all_stories() -> dict[str, Callable[[object], None]]:
     """By name."""
     found = [story for name in modules() for story in importlib.import_module(f"tests.gui.{name}").STORIES]
+    names = [story.__name__ for story in found]
+    assert len(set(names)) == len(names), f"two stories have one name: {sorted(names)}"
     return {story.__name__: story for story in found}
 
 
 def main() -> int:
     from studio.view.app import App
-    from tests.gui.hand import Hand
+    from tests.gui.hand import Hand, Skipped
 
     name, folder = sys.argv[1], Path(sys.argv[2])
     app = App()
     try:
-        all_stories()[name](Hand(app, folder))
+        hand = Hand(app, folder)
+        try:
+            all_stories()[name](hand)
+        except Skipped as why:
+            sys.stdout.write(f"{why}\n")
+            return SKIPPED
+        except BaseException:
+            hand.keep("failed")
+            raise
     finally:
         app.close()
-    sys.stdout.write(f"{name}: {app.frames} frames, longest own part {app.longest_ms:.1f} ms\n")
+    sys.stdout.write(f"{name}: {app.times}\n")
     return 0
 
 

@@ -221,11 +221,12 @@ def test_the_example_in_the_documentation_works(tmp_path: Path):
     assert "nearly straight" in done.stdout, done.stderr
 
 
-def test_the_command_tells_of_a_faulty_file_without_a_traceback(tmp_path: Path) -> None:
+@pytest.mark.parametrize("module", ["munet_command", "munet", "munet.cli"])
+def test_the_command_tells_of_a_faulty_file_without_a_traceback(tmp_path: Path, module: str) -> None:
     file = tmp_path / "mine.py"
     file.write_text("raise RuntimeError('half written')\n")
-    environment = os.environ | {"MUNET_NODES": str(file)}
-    line = [sys.executable, str(Path(__file__).resolve().parents[2] / "munet_command.py"), "devices"]
+    environment = os.environ | {"MUNET_NODES": str(file), "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    line = [sys.executable, "-m", module, "devices"]
     done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
     assert "mine.py: RuntimeError: half written" in done.stderr and "Traceback" not in done.stderr

@@ -13,8 +13,8 @@ from studio.document import Document
 from studio.edits import EditRefused
 from studio.hit import Scene
 from studio.nodeviews import Point
-from studio.requests import LEFT, Outcome, Pointer
-from studio.tools import Tool, perform
+from studio.requests import LEFT, Outcome, Pointer, perform
+from studio.tools import Tool
 
 PROJECTS = Path(__file__).resolve().parents[2] / "projects"
 
@@ -81,7 +81,10 @@ class Mouse:
         self.held = frozenset()
 
     def double_click(self, at: Point) -> None:
-        self.do(self.tool.double_click(self.pointer(at)))
+        self.click(at)
+        self.press(at)
+        self.tool.double_click(self.pointer(at))
+        self.release(at)
 
     def head(self, node: str) -> Point:
         view = self.scene.views[node]

@@ -143,6 +143,22 @@ def test_a_check_finds_problems_and_wires_by_node():
     assert by_node((Problem("x", "y"),), document.state) == {"": [Problem("x", "y")]}
 
 
+def test_a_check_looks_for_files_from_the_project_s_folder(tmp_path: Path):
+    graph = project()
+    graph = replace(graph, run=replace(graph.run, initial_weights="start.safetensors"))
+    checker = Checker()
+    checker.submit(1, graph, tmp_path)
+    end = time.monotonic() + 10
+    while (found := checker.poll()) is None:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    checker.close()
+    assert [problem.code for problem in found.problems] == ["run-settings"] and str(tmp_path) in found.problems[0].rule
+    (tmp_path / "start.safetensors").touch()
+    assert not check(graph, folder=tmp_path).problems
+    assert not check(graph).problems  # a drawing that was never saved has no folder
+
+
 def test_debounce_waits_until_editing_stops():
     debounce = Debounce(0.25)
     assert not debounce.due(1, 10.0)
@@ -157,7 +173,7 @@ def test_debounce_waits_until_editing_stops():
 def test_the_checker_skips_what_is_outdated_and_never_waits():
     seen: list[int] = []
 
-    def slow(graph: Graph, version: int) -> Findings:
+    def slow(graph: Graph, version: int, folder: Path | None) -> Findings:
         seen.append(version)
         time.sleep(0.1)
         return Findings(version)

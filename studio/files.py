@@ -1,0 +1,81 @@
+"""What the file dialog lists and what a typed name means. `listed` may be slow (network drives): not for the window's thread."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+MAX_ITEMS = 3000
+KIB = 1024.0
+GO, TAKE, MISSING, OVERWRITE, NOTHING = "go", "take", "missing", "overwrite", ""
+
+
+@dataclass(frozen=True)
+class Item:
+    """A line of the list."""
+
+    name: str
+    is_folder: bool
+    size_bytes: int = 0
+    changed_at: float = 0.0  # seconds since the epoch
+
+
+def listed(folder: Path, endings: Sequence[str] = ()) -> list[Item]:
+    """Folders, then files with one of the endings (all, if none is given), by name; hidden ones are left out. Raises OSError."""
+    found: list[Item] = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            try:
+                is_folder = entry.is_dir()
+                known = entry.stat()
+            except OSError:  # a link to nowhere, or gone meanwhile
+                continue
+            if is_folder or not endings or entry.name.lower().endswith(tuple(endings)):
+                found.append(Item(entry.name, is_folder, known.st_size, known.st_mtime))
+    return sorted(found, key=lambda item: (not item.is_folder, item.name.lower()))[:MAX_ITEMS]
+
+
+def meaning(folder: Path, typed: str, endings: Sequence[str], *, saving: bool) -> tuple[str, Path]:
+    """What Enter does with a typed name: GO to a folder, TAKE the file, or say that it is MISSING; ask before OVERWRITE.
+
+    What is to be saved gets the first ending, unless it has one of them.
+    """
+    words = typed.strip()
+    if not words:
+        return NOTHING, folder
+    path = folder / Path(words).expanduser()
+    if path.is_dir():
+        return GO, path
+    has_ending = path.name.lower().endswith(tuple(endings)) if endings else True
+    if not saving:
+        if not path.is_file() and not has_ending:
+            path = path.with_name(path.name + endings[0])
+        return (TAKE if path.is_file() else MISSING), path
+    if not has_ending:
+        path = path.with_name(path.name + endings[0])
+    if not path.parent.is_dir():
+        return MISSING, path.parent
+    return (OVERWRITE if path.exists() else TAKE), path
+
+
+def size_text(size_bytes: int) -> str:
+    """Of a file, as people read it."""
+    size, unit = float(size_bytes), "B"
+    for larger in ("KiB", "MiB", "GiB"):
+        if size < KIB:
+            break
+        size, unit = size / KIB, larger
+    return f"{size:.0f} {unit}" if unit == "B" or size >= 100 else f"{size:.1f} {unit}"
+
+
+def time_text(at: float, now: float | None = None) -> str:
+    """Today's times by the clock, others by the day."""
+    then, today = time.localtime(at), time.localtime(time.time() if now is None else now)
+    if then[:3] == today[:3]:
+        return time.strftime("%H:%M", then)
+    return time.strftime("%d %b" if then.tm_year == today.tm_year else "%d %b %Y", then)

@@ -1,0 +1,63 @@
+"""Translations: one JSON file a language with the keys of `texts.py`, in the folder `languages` beside the preferences.
+
+What a file lacks stays English. A file that cannot be used is told about, with the reason, and nothing is translated.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from string import Formatter
+
+from munet import ProjectError, read_file
+from studio import texts
+from studio.preferences import preferences_file
+
+ENGLISH = "en"
+MAX_BYTES = 2**20
+
+
+def folder() -> Path:
+    return preferences_file().with_name("languages")
+
+
+def available(where: Path | None = None) -> tuple[str, ...]:
+    """English, and the names of the files that there are."""
+    try:
+        found = sorted(file.stem for file in (where or folder()).iterdir() if file.suffix == ".json")
+    except OSError:
+        found = []
+    return (ENGLISH, *(name for name in found if name != ENGLISH))
+
+
+def use(name: str, where: Path | None = None) -> str:
+    """Show texts in that language from now on; "" if that went well, else why they stay English."""
+    texts.use({})
+    if name == ENGLISH:
+        return ""
+    path = (where or folder()) / f"{name}.json"
+    try:
+        texts.use(_read(path))
+    except (ProjectError, ValueError) as error:
+        return f"{path.name}: {error}"
+    return ""
+
+
+def _read(path: Path) -> Mapping[str, str]:
+    """Raises ProjectError where the file cannot be read, ValueError where it is no table of texts."""
+    table = json.loads(read_file(path, MAX_BYTES))
+    if not isinstance(table, dict):
+        raise ValueError("it is no object of keys and texts")
+    for key, words in table.items():
+        if not isinstance(words, str):
+            raise ValueError(f'the text of "{key}" is no string')
+        extra = _values(words) - _values(texts.ENGLISH.get(key, words))
+        if extra:
+            raise ValueError(f'the text of "{key}" has values that there are not: {", ".join(sorted(extra))}')
+    return table
+
+
+def _values(words: str) -> set[str]:
+    """The names in braces. Raises ValueError where braces do not close."""
+    return {name for _, name, _, _ in Formatter().parse(words) if name is not None}

@@ -1,0 +1,185 @@
+"""The memory map: passes to the right, bytes upwards, one rectangle a value. Told under the mouse; a click selects the node."""
+
+from __future__ import annotations
+
+from munet import Session
+from munet.inspect import MemoryPlan, PassView
+from studio.figures import bytes_text
+from studio.memorymap import KINDS, Map, Rect, figures, map_of, told
+from studio.texts import text
+from studio.view import theme
+from studio.view.gui import Tag, clear, dpg
+from studio.view.machine import Machine
+from studio.view.plotbox import PlotBox
+from studio.view.plotmouse import PlotMouse
+
+COLORS: dict[str, theme.Rgb] = {
+    "activation": (59, 110, 180), "gradient": (176, 104, 58), "temporary": (98, 106, 122), "state": (46, 125, 90),
+    "data": (126, 92, 176), "feed": (160, 140, 60),
+}  # fmt: skip
+PALETTE: tuple[theme.Rgb, ...] = (
+    (59, 110, 180), (176, 104, 58), (46, 125, 90), (126, 92, 176), (170, 70, 90), (60, 140, 150), (150, 130, 50), (110, 120, 140),
+    (90, 90, 190), (130, 150, 70), (180, 90, 140), (70, 150, 110),
+)  # fmt: skip
+AREAS = {"show_arena": ("temporary",), "show_states": ("state",), "show_all": ("temporary", "state", "data", "feed")}
+SHADES = (1.0, 0.86, 1.12)
+LIT: theme.Rgb = (255, 190, 92)
+DIMMED = 110  # opacity of what is not of the selected nodes
+GAP = 0.03  # of a pass, beside each rectangle
+SLACK_PX = 3.0  # rectangles that are lower can still be pointed at
+
+
+class Memory:
+    """The plan is asked for once a session; rectangles are made once a plan and a choice of buffers."""
+
+    def __init__(self, machine: Machine, parent: Tag):
+        self._machine = machine
+        self.plan: MemoryPlan | None = None
+        self._passes: tuple[PassView, ...] = ()
+        self.map = Map((), 1.0, 1.0, ())
+        self._asked_for = -1
+        self._seen: object = None
+        self._drawn: object = None
+        self._items: dict[int, Tag] = {}
+        self._colors: list[theme.Rgb] = []
+        self._legend: list[Tag] = []
+        self._labelled: object = None
+        self._lit: frozenset[int] = frozenset()
+        self._area, self._by = "show_arena", "kind"
+        with dpg.group(parent=parent, horizontal=True):
+            labels = [text(f"memory.{name}") for name in AREAS]
+            self.areas: Tag = dpg.add_combo(labels, default_value=labels[0], width=110, callback=self._chose_area)
+            ways = [text("memory.by_kind"), text("memory.by_node")]
+            self._ways: Tag = dpg.add_combo(ways, default_value=ways[0], width=118, callback=self._chose_way)
+            self._figures: Tag = dpg.add_group(horizontal=True)
+        self.box = PlotBox(parent)
+        self.mouse = PlotMouse(self.box.plot)
+
+    def sync(self, now: float) -> None:
+        trainer = self._machine.core.trainer
+        if self._asked_for != trainer.session_version:
+            self.plan = None
+            if trainer.ask("memory", _read, self._take):
+                self._asked_for = trainer.session_version
+        self.box.sync()
+        drawn = (self.plan, self._area, self._by)
+        if drawn != self._drawn:
+            self._drawn, self._seen = drawn, None
+            self._draw()
+        if self.plan is not None and (self.box.seen, drawn) != self._labelled:
+            self._labelled = self.box.seen, drawn
+            self._draw_legend()
+        if self._machine.state != self._seen:
+            self._seen = self._machine.state
+            self._light()
+        self.mouse.look()
+        rect = self._under_mouse() if self.mouse.inside else None
+        self.mouse.tell(told(rect.value, self.plan) if rect is not None and self.plan is not None else ())
+        if self.mouse.clicked and rect is not None:
+            self._machine.show([rect.value.node] if rect.value.node else ())
+
+    def _take(self, found: tuple[MemoryPlan, tuple[PassView, ...]]) -> None:
+        self.plan, self._passes = found
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def _draw(self) -> None:
+        clear(self.box.layer)
+        clear(self._figures)
+        self._items.clear()
+        self._legend, self._lit, self._labelled = [], frozenset(), None
+        plan = self.plan
+        dpg.configure_item(self.box.plot, show=plan is not None)
+        if plan is None:
+            dpg.add_text(text("memory.no_session"), parent=self._figures, color=theme.DIM)
+            self.map = Map((), 1.0, 1.0, ())
+            return
+        self.map = map_of(plan, self._passes, AREAS[self._area])
+        self._head(plan)
+        names = sorted({rect.value.node for rect in self.map.rects})
+        self._colors = []
+        for number, rect in enumerate(self.map.rects):
+            color = COLORS[rect.value.kind] if self._by == "kind" else PALETTE[names.index(rect.value.node) % len(PALETTE)]
+            # Neighbours differ a little: borders would be as wide as the zoom makes them.
+            self._colors.append(_shade(color, SHADES[number % len(SHADES)]))
+            self._items[number] = dpg.draw_rectangle(
+                (rect.left + GAP, rect.bottom), (rect.right - GAP, rect.top), color=(0, 0, 0, 0), fill=self._colors[-1],
+                parent=self.box.layer,
+            )  # fmt: skip
+        for _, base, _ in self.map.bases[1:]:
+            dpg.draw_line((0, base), (self.map.width, base), color=(*theme.DIM, 160), parent=self.box.layer)
+        self.fit()
+
+    def _head(self, plan: MemoryPlan) -> None:
+        for name, value in figures(plan):
+            dpg.add_text(name, parent=self._figures, color=theme.DIM)
+            dpg.add_text(value, parent=self._figures)
+
+    def _draw_legend(self) -> None:
+        """In the upper right corner of what is seen: texts in a plot are sized by the zoom of its x axis."""
+        for item in self._legend:
+            dpg.delete_item(item)
+        self._legend = []
+        kinds = [kind for kind in KINDS if any(rect.value.kind == kind for rect in self.map.rects)] if self._by == "kind" else []
+        (_, x), (_, y) = self.box.seen
+        width, height = self.box.units(1.0)
+        size = 14 * dpg.get_global_font_scale()
+        for kind in reversed(kinds):
+            label = text(f"memory.{kind}")
+            x -= (0.55 * size * len(label) + 2.2 * size) * width
+            top, bottom = y - 0.4 * size * height, y - 1.8 * size * height
+            back = (x, top), (x + (0.55 * size * len(label) + 1.6 * size) * width, bottom)
+            swatch = (x + 0.3 * size * width, y - 0.7 * size * height), (x + 1.1 * size * width, y - 1.5 * size * height)
+            at = (x + 1.4 * size * width, y - 0.6 * size * height)
+            self._legend += [
+                dpg.draw_rectangle(*back, color=(0, 0, 0, 0), fill=(*theme.BAR, 215), parent=self.box.layer),
+                dpg.draw_rectangle(*swatch, color=(0, 0, 0, 0), fill=COLORS[kind], parent=self.box.layer),
+                dpg.draw_text(at, label, size=size * width, color=theme.TEXT, parent=self.box.layer),
+            ]  # fmt: skip
+
+    def fit(self) -> None:
+        """All of the map, also after zooming."""
+        height = max(self.map.height, 1.0)
+        self.box.fit(self.map.width, height, [(bytes_text(height * part / 4), height * part / 4) for part in range(5)])
+
+    def _light(self) -> None:
+        """The values of the selected nodes stand out."""
+        paths = self._machine.paths
+        inside = tuple(f"{path}/" for path in paths)
+        lit = frozenset(
+            number for number, rect in enumerate(self.map.rects)
+            if rect.value.node and (rect.value.node in paths or rect.value.node.startswith(inside))
+        )  # fmt: skip
+        if bool(lit) != bool(self._lit):
+            changed = frozenset(self._items)  # the others step back, or come forward again
+        else:
+            changed = lit ^ self._lit
+        for number in changed:
+            fill = LIT if number in lit else (*self._colors[number], DIMMED if lit else 255)
+            dpg.configure_item(self._items[number], fill=fill)
+        self._lit = lit
+
+    @property
+    def lit(self) -> frozenset[str]:
+        """The nodes whose values are lit."""
+        return frozenset(self.map.rects[number].value.node for number in self._lit)
+
+    # -- mouse ---------------------------------------------------------------------------------------------------------
+
+    def _under_mouse(self) -> Rect | None:
+        return self.map.at(self.mouse.at[0], self.mouse.at[1], self.box.units(SLACK_PX)[1])
+
+    def _chose_area(self, sender: Tag, label: str) -> None:
+        self._area = next(name for name in AREAS if text(f"memory.{name}") == label)
+
+    def _chose_way(self, sender: Tag, label: str) -> None:
+        self._by = "kind" if label == text("memory.by_kind") else "node"
+
+
+def _shade(color: theme.Rgb, by: float) -> theme.Rgb:
+    red, green, blue = (min(255, round(part * by)) for part in color)
+    return red, green, blue
+
+
+def _read(session: Session) -> tuple[MemoryPlan, tuple[PassView, ...]]:
+    return session.memory_plan, session.passes

@@ -1,0 +1,106 @@
+"""The minimap in the canvas' lower right corner: the whole drawing and what is seen of it; a press or a drag there moves the view.
+
+Its nodes are drawn once and follow the camera by a transform, so that panning a large drawing costs two calls.
+"""
+
+from __future__ import annotations
+
+from studio.camera import Rect
+from studio.nodeviews import Point
+from studio.view import theme
+from studio.view.core import Core
+from studio.view.drawing import CLEAR
+from studio.view.gui import Tag, dpg
+
+WIDTH, HEIGHT, GAP = 168.0, 108.0, 12.0  # pixels; the gap is to the canvas' edges
+PAD = 5.0
+
+
+class Minimap:
+    """Draws into a layer of the canvas; nothing while all of the drawing is in sight."""
+
+    def __init__(self, core: Core, layer: Tag):
+        self._core, self._layer = core, layer
+        self._seen: object = None
+        self._drawn: object = None
+        self._back: Tag = dpg.add_draw_node(parent=layer)
+        self._nodes: Tag = dpg.add_draw_node(parent=layer)
+        self._front: Tag = dpg.add_draw_node(parent=layer)
+        self._scale = 1.0  # pixels of the map for a canvas unit
+        self._corner: Point = (0.0, 0.0)  # canvas position at the map's upper left
+        self.shown = False
+
+    @property
+    def rect(self) -> Rect:
+        """On the screen, from the canvas' corner."""
+        camera = self._core.camera
+        right, bottom = camera.width - GAP, camera.height - GAP
+        return (right - WIDTH, bottom - HEIGHT, right, bottom)
+
+    def holds(self, screen: Point) -> bool:
+        left, top, right, bottom = self.rect
+        return self.shown and left <= screen[0] <= right and top <= screen[1] <= bottom
+
+    def go_to(self, screen: Point) -> None:
+        """Bring what the map shows under the mouse to the middle of the view."""
+        left, top = self.rect[:2]
+        x = self._corner[0] + (screen[0] - left) / self._scale
+        y = self._corner[1] + (screen[1] - top) / self._scale
+        self._core.camera.center(x, y)
+
+    def on_map(self, canvas: Point) -> Point:
+        """Where a canvas position is on the map, in pixels from the canvas' corner."""
+        left, top = self.rect[:2]
+        return left + (canvas[0] - self._corner[0]) * self._scale, top + (canvas[1] - self._corner[1]) * self._scale
+
+    def sync(self) -> None:
+        core, camera = self._core, self._core.camera
+        whole, seen = core.scene.bounds, camera.seen
+        wanted = (
+            core.preferences.show_minimap and whole is not None and not _within(whole, seen)
+            and camera.width > 3 * WIDTH and camera.height > 2 * HEIGHT
+        )  # fmt: skip
+        now = (camera.version, whole, wanted, core.document.version, core.document.state.inside)
+        if now == self._seen:
+            return
+        self._seen = now
+        if wanted != self.shown:
+            self.shown = wanted
+            dpg.configure_item(self._layer, show=wanted)
+        if wanted and whole is not None:
+            self._draw_nodes()
+            self._draw(whole, seen)
+
+    def _draw_nodes(self) -> None:
+        core = self._core
+        drawn = (core.document.version, core.document.state.inside)
+        if drawn == self._drawn or core.tool.mode == "move":  # a drag is shown when it has ended
+            return
+        self._drawn = drawn
+        dpg.delete_item(self._nodes, children_only=True)
+        for view in core.scene.views.values():
+            low, high = (view.x, view.y), (view.x + view.width, view.y + view.height)
+            dpg.draw_rectangle(low, high, parent=self._nodes, color=CLEAR, fill=view.color)
+
+    def _draw(self, whole: Rect, seen: Rect) -> None:
+        camera = self._core.camera
+        area = (min(whole[0], seen[0]), min(whole[1], seen[1]), max(whole[2], seen[2]), max(whole[3], seen[3]))
+        across, down = max(1e-6, area[2] - area[0]), max(1e-6, area[3] - area[1])
+        self._scale = min((WIDTH - 2 * PAD) / across, (HEIGHT - 2 * PAD) / down)
+        self._corner = (
+            (area[0] + area[2] - WIDTH / self._scale) / 2, (area[1] + area[3] - HEIGHT / self._scale) / 2,
+        )  # fmt: skip
+        left, top, right, bottom = self.rect
+        low, high = camera.to_canvas((left, top)), camera.to_canvas((right, bottom))
+        dpg.delete_item(self._back, children_only=True)
+        dpg.draw_rectangle(low, high, parent=self._back, color=theme.LINE, fill=(17, 19, 23, 225))
+        ratio = self._scale / camera.zoom
+        move = dpg.create_translation_matrix([low[0] - self._corner[0] * ratio, low[1] - self._corner[1] * ratio, 0])
+        dpg.apply_transform(self._nodes, move * dpg.create_scale_matrix([ratio, ratio, 1]))
+        dpg.delete_item(self._front, children_only=True)
+        corners = [camera.to_canvas(self.on_map(at)) for at in (seen[:2], seen[2:])]
+        dpg.draw_rectangle(*corners, parent=self._front, color=theme.ACCENT, fill=(*theme.ACCENT, 18))
+
+
+def _within(inner: Rect, outer: Rect) -> bool:
+    return inner[0] >= outer[0] and inner[1] >= outer[1] and inner[2] <= outer[2] and inner[3] <= outer[3]

@@ -1,0 +1,217 @@
+"""What is comfortable and needs no window: the palette of commands, shortcuts, files, languages, cards, exports, pictures."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from munet import Graph, Node, bundled_projects, load_project
+from munet.inspect import wire_shapes
+from studio import commander, export_python, files, keys, languages, picture, preferences, start, texts
+from studio.nodeviews import declaration_of
+from studio.preferences import Preferences
+from studio.subgraph_commands import Collapse
+from studio.values import shared
+from tests.studio.helpers import PROJECTS, chain, opened, project
+
+# -- the palette of commands -----------------------------------------------------------------------------------------------
+
+
+def offered(graph: Graph | None = None) -> tuple[commander.Choice, ...]:
+    names = {action.name for action in keys.ACTIONS}
+    panels = [("passes", "Passes"), ("problems", "Problems")]
+    return commander.choices(graph or project(), names, keys.shortcuts(), panels, ["/tmp/mine.json"], ["xor"])
+
+
+@pytest.mark.parametrize(("query", "first"), [
+    ("undo", ("action", "undo")), ("sel all", ("action", "select_all")), ("passes", ("panel", "passes")),
+    ("ctrl+d", ("action", "duplicate")), ("@linear 2", ("node", "linear 2")), ("mine", ("recent", "/tmp/mine.json")),
+    ("example xor", ("example", "xor")), ("> save", ("action", "save")), ("zmin", ("action", "zoom_in")),
+])  # fmt: skip
+def test_what_a_text_finds_first(query: str, first: tuple[str, str]):
+    found = commander.find(query, offered())
+    assert (found[0].kind, found[0].name) == first
+
+
+def test_marks_before_a_text_look_for_one_kind_only():
+    assert {choice.kind for choice in commander.find("@", offered())} == {"node"}
+    assert {choice.kind for choice in commander.find(">", offered())} == {"action"}
+    assert commander.find("qqqq", offered()) == []
+
+
+def test_what_was_chosen_before_comes_first():
+    usual = commander.find("align", offered())
+    assert usual[0].name != "align_bottom"
+    assert commander.find("align", offered(), ["action align_bottom"])[0].name == "align_bottom"
+    assert commander.find("", offered(), ["action redo"])[0].name == "redo"
+
+
+def test_nodes_inside_subgraphs_are_found_by_their_paths():
+    document = opened()
+    document.do(Collapse(frozenset({"linear 1", "relu 1"}), "block"))
+    (block,) = [node.id for node in document.part.nodes.values() if node.operator == "subgraph"]
+    (found,) = [c for c in commander.find("@relu 1", offered(document.graph)) if c.title == "relu 1"]
+    assert found.name == f"{block}/relu 1"
+    assert document.go_to(found.name) == "relu 1" and document.state.inside == (block,)
+
+
+# -- shortcuts -------------------------------------------------------------------------------------------------------------
+
+
+def test_shortcuts_by_action_and_what_is_taken():
+    assert keys.shortcuts()["redo"] == ("Ctrl+Y", "Ctrl+Shift+Z")
+    assert keys.shortcuts({"redo": "J"})["redo"] == ("J",)
+    assert "redo" not in keys.shortcuts({"redo": ""})
+    assert keys.conflict("mute", "ctrl+d") == "duplicate"
+    assert keys.conflict("duplicate", "Ctrl+D") == "" and keys.conflict("mute", "J") == ""
+    assert keys.conflict("mute", "Ctrl+D", {"duplicate": "J"}) == ""
+    with pytest.raises(ValueError, match="no shortcut"):
+        keys.conflict("mute", "Ctrl+Nothing")
+
+
+# -- files -----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_is_listed_by_the_wanted_endings(tmp_path: Path):
+    (tmp_path / "Zoo").mkdir()
+    for name in ("b.json", "A.JSON", "c.txt", ".hidden.json"):
+        (tmp_path / name).write_text("12345")
+    (tmp_path / "nowhere.json").symlink_to(tmp_path / "gone")
+    assert [(item.name, item.is_folder) for item in files.listed(tmp_path, (".json",))] == [
+        ("Zoo", True), ("A.JSON", False), ("b.json", False)
+    ]  # fmt: skip
+    assert len(files.listed(tmp_path)) == 4
+    assert files.listed(tmp_path)[1].size_bytes == 5
+    with pytest.raises(OSError, match="gone"):
+        files.listed(tmp_path / "gone")
+
+
+def test_what_a_typed_name_means(tmp_path: Path):
+    (tmp_path / "there.json").touch()
+    (tmp_path / "inner").mkdir()
+
+    def meant(typed: str, saving: bool) -> tuple[str, str]:
+        what, path = files.meaning(tmp_path, typed, (".json",), saving=saving)
+        return what, path.name
+
+    assert meant("there", False) == meant("there.json", False) == (files.TAKE, "there.json")
+    assert meant("gone", False) == (files.MISSING, "gone.json")
+    assert meant("inner", False) == meant("inner", True) == (files.GO, "inner")
+    assert meant("  ", True)[0] == files.NOTHING
+    assert meant("new", True) == (files.TAKE, "new.json") and meant("net.v2", True) == (files.TAKE, "net.v2.json")
+    assert meant("there", True) == (files.OVERWRITE, "there.json")
+    assert meant("nowhere/new", True) == (files.MISSING, "nowhere")
+    assert files.meaning(tmp_path / "inner", str(tmp_path / "there.json"), (".json",), saving=False)[0] == files.TAKE
+
+
+def test_sizes_and_times_as_people_read_them():
+    sizes = [files.size_text(size_bytes) for size_bytes in (0, 1023, 1024, 150 * 1024, 3 * 2**20)]
+    assert sizes == ["0 B", "1023 B", "1.0 KiB", "150 KiB", "3.0 MiB"]
+    assert files.time_text(1_700_000_000, 1_700_000_050) == files.time_text(1_700_000_000, 1_700_000_000)
+    assert files.time_text(1_600_000_000, 1_700_000_000).endswith("2020")
+
+
+# -- languages -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path: Path):
+    yield tmp_path
+    texts.use({})
+
+
+def test_a_translation_is_one_file(folder: Path):
+    (folder / "de.json").write_text(json.dumps({"action.undo": "Rückgängig", "view.opened": "{name} geöffnet"}))
+    assert languages.available(folder) == ("en", "de") and languages.available(folder / "none") == ("en",)
+    assert languages.use("de", folder) == ""
+    assert texts.text("action.undo") == "Rückgängig" and texts.text("view.opened", name="x") == "x geöffnet"
+    assert texts.text("action.redo") == "Redo"
+    assert languages.use("en", folder) == "" and texts.text("action.undo") == "Undo"
+
+
+@pytest.mark.parametrize(("content", "why"), [
+    ("{", "de.json"), ("[1]", "no object"), ('{"action.undo": 1}', "no string"), ('{"no.such": "x"}', "unknown keys: no.such"),
+    ('{"view.opened": "{file} da"}', "values that there are not: file"), ('{"view.opened": "{name"}', "de.json"),
+])  # fmt: skip
+def test_a_broken_translation_is_told_and_texts_stay_english(folder: Path, content: str, why: str):
+    (folder / "de.json").write_text(content)
+    assert why in languages.use("de", folder)
+    assert texts.text("action.undo") == "Undo"
+    assert "nl.json" in languages.use("nl", folder)
+
+
+# -- start page and preferences --------------------------------------------------------------------------------------------
+
+
+def test_the_start_page_knows_what_is_gone_and_describes_examples(tmp_path: Path):
+    there = tmp_path / "there.json"
+    there.touch()
+    found = start.look([str(there), str(tmp_path / "gone.json")])
+    assert [recent.there for recent in found.recent] == [True, False]
+    assert [card.name for card in found.cards] == bundled_projects()
+    for card in found.cards:
+        assert card.line and card.nodes == len(card.boxes) >= 5 and card.lines
+        assert all(0 <= value <= 1 for box in card.boxes for point in box[:2] for value in point)
+
+
+def test_a_nodes_help_names_examples_that_use_it():
+    assert "digits_lenet" in start.examples_of()["Conv2d"] and "xor" in start.examples_of()["Linear"]
+    assert "no such" not in start.examples_of()
+
+
+def test_the_window_and_folders_are_remembered(tmp_path: Path):
+    path = tmp_path / "studio.json"
+    known = replace(Preferences(), window=(10, 20, 1000, 700), folders={"project": "/tmp"}, keys={"mute": "J"})
+    preferences.save(known, path)
+    assert preferences.load(path) == known
+    path.write_text(json.dumps({"window": [1, 2, "x", 4], "folders": 3}))
+    assert preferences.load(path) == Preferences()
+
+
+# -- exports ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", bundled_projects())
+def test_the_script_of_each_example_builds_the_same_graph(name: str):
+    graph = load_project(PROJECTS / f"{name}.json")
+    space: dict[str, object] = {"__name__": "written"}
+    exec(compile(export_python.script(graph), name, "exec"), space)  # noqa: S102  # the script that was just written
+    made = space["project"]
+    assert callable(made) and made() == graph
+
+
+def test_the_picture_shows_the_whole_drawing_in_the_colours_of_the_canvas():
+    graph = project()
+    image = picture.of(graph, graph, wire_shapes(graph))
+    found = image.getcolors(image.width * image.height)
+    assert found is not None
+    counts = {color: count for count, color in found}
+    for color in ((59, 110, 180), (46, 125, 90), (96, 165, 250), (41, 45, 54)):  # layer, source, f32 wire, body
+        assert counts.get(color, 0) > 300
+    plain = picture.of(graph, graph)
+    assert plain.size == image.size and plain.tobytes() != image.tobytes()  # shapes are written on wires
+
+
+def test_a_large_drawing_becomes_a_smaller_picture(monkeypatch: pytest.MonkeyPatch):
+    graph = project()
+    whole = picture.of(graph, graph)
+    monkeypatch.setattr(picture, "MAX_PIXELS", 400_000)
+    small = picture.of(graph, graph)
+    assert small.width * small.height <= 402_000 < whole.width * whole.height
+    assert abs(small.width / small.height - whole.width / whole.height) < 0.05
+    assert picture.of(Graph(), Graph()).size[0] > 0
+
+
+# -- the inspector ---------------------------------------------------------------------------------------------------------
+
+
+def test_parameters_that_several_nodes_share():
+    graph = chain("relu")
+    nodes = [Node("a", "Linear"), Node("b", "Conv2d"), Node("c", "Linear"), Node("d", "relu"), Node("e", "no such")]
+    declared = [declaration_of(graph, node) for node in nodes]
+    assert [param.name for param in shared([declared[0], declared[2]])] == ["out_features", "bias"]
+    assert [param.name for param in shared(declared[:2])] == ["bias"]
+    assert shared([declared[0], declared[3]]) == shared([declared[0], declared[4]]) == shared([declared[4], declared[0]]) == []
