@@ -4,6 +4,7 @@
     processor  three MLPs on Vulkan's CPU driver
     cold       process start to the first trained step, with empty caches and with full ones
     host       the host's own time a step, with 100 steps a submit
+    studio     what the window costs the training; needs no window
 
 PyTorch's columns are left out where it is not installed. Compare only numbers of one run.
 """
@@ -23,13 +24,14 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from benchmarks import studio
 from benchmarks.measure import measure, train
 from benchmarks.workloads import GPU, PROCESSOR, Workload
 from munet import Session, __version__
 from munet.engine.execute.choose import open_executor
 from munet.engine.pacing import Pace
 
-TOPICS = ("gpu", "processor", "cold", "host")
+TOPICS = ("gpu", "processor", "cold", "host", "studio")
 ROOT = Path(__file__).resolve().parents[1]
 CHECK_STEPS = 6
 LOSS_TOLERANCE = 2e-3  # relative, of the losses of the first steps: sums are in other orders
@@ -50,6 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="", help="workloads of a topic by key, separated by commas")
     parser.add_argument("--seconds", type=float, default=0.4, help="of one timed stretch; there are five")
     parser.add_argument("--modes", default="eager,compile,graph", help="PyTorch's, separated by commas")
+    parser.add_argument("--pairs", type=int, default=7, help="studio: stretches of each side")
+    parser.add_argument("--frame-ms", type=float, default=3.0, help="studio: own Python of a frame")
     parser.add_argument("--out", type=Path, help="folder for results.json and results.md")
     given = parser.parse_args(arguments)
     unknown = sorted(set(given.topics) - set(TOPICS))
@@ -177,7 +181,16 @@ def run_host(given: argparse.Namespace, folder: Path) -> tuple[list[dict[str, An
     return [row], [f"Host time a step, xor, 100 steps a submit: median {median:.2f} us, best {best:.2f} us"]
 
 
-TOPIC_WORK = {"gpu": run_gpu, "processor": run_processor, "cold": run_cold, "host": run_host}
+def run_studio(given: argparse.Namespace, folder: Path) -> tuple[list[dict[str, Any]], list[str]]:
+    """Stretches twenty times as long as those of other topics: each holds previews and a profile."""
+    names = given.only.split(",") if given.only else ["digits_lenet", "spiral_mlp"]
+    shared = {"seconds": max(0.2, 20 * given.seconds), "frame_ms": given.frame_ms}
+    paths = [ROOT / "projects" / f"{name}.json" for name in names]
+    found = [studio.pairs_of(path, given.device, pairs=given.pairs, **shared) for path in paths]
+    return [pairs.row for pairs in found], studio.told(found, **shared)
+
+
+TOPIC_WORK = {"gpu": run_gpu, "processor": run_processor, "cold": run_cold, "host": run_host, "studio": run_studio}
 
 if __name__ == "__main__":
     sys.exit(main())

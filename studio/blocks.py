@@ -42,7 +42,7 @@ def piece(graph: Graph, name: str) -> Graph:
 
 
 def file_of(name: str, folder: Path) -> Path:
-    return folder / (re.sub(r"[^\w .-]", "_", name).strip(". ")[:80] + ".json")
+    return folder / ((re.sub(r"[^\w .-]", "_", name).strip(". ")[:80] or "block") + ".json")
 
 
 def save(graph: Graph, name: str, folder: Path) -> Path:

@@ -9,7 +9,7 @@ pan or zoom, explain a refused wire.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -182,10 +182,7 @@ class Tool:
         return outcomes
 
     def double_click(self, at: Pointer) -> None:
-        """The press that has just come is the second one at this place: if it does not become a drag, its release is a double click.
-
-        Two presses at one place are none if there was a drag between them.
-        """
+        """The press that has just come is the second one here: its release is a double click, if no drag comes or came."""
         self._double = self.mode == "pressed" and self.button == LEFT and self._clicked == self._hit
 
     def _double_clicked(self, at: Pointer) -> list[Outcome]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from munet import ProjectError, bundled_projects
 from studio import commander
 from studio import preferences as settings_file
+from studio.coloring import MODES
 from studio.keys import shortcuts
 from studio.preferences import Preferences
 from studio.texts import text
@@ -62,6 +64,7 @@ class Comfort:
             reset_layout=self._reset_layout,
         )  # fmt: skip
         switches = {"minimap": lambda: core.preferences.show_minimap, "snap": lambda: core.preferences.snap}
+        switches |= {f"color_{mode}": partial(lambda mode: canvas.heat.mode == mode, mode) for mode in MODES}
         self.menus = Menus(actions, panels, switches)
 
     def sync(self, now: float) -> None:

@@ -21,7 +21,8 @@ from studio.view.palette import Search
 from studio.view.popup import Row
 
 FRAME_COLORS: tuple[tuple[str, Color], ...] = (
-    ("blue", (59, 110, 180)), ("green", (46, 125, 90)), ("red", (170, 70, 70)), ("purple", (110, 80, 150)), ("grey", (110, 116, 128)),
+    ("blue", (59, 110, 180)), ("green", (46, 125, 90)), ("red", (170, 70, 70)), ("purple", (110, 80, 150)),
+    ("grey", (110, 116, 128)),
 )  # fmt: skip
 NEW_FRAME = (320.0, 220.0)  # canvas units
 Rows = list[Row | None]
@@ -63,7 +64,8 @@ class ContextMenu:
             rows += self._act("enter", "expand", "save_block", "")
         if not several:
             rows += [self._action("rename"), Row(text("menu.note"), partial(self._inplace.note, id_)), None]
-        rows += self._act("cut", "copy", "duplicate", "duplicate_wired", "", "mute", "freeze", "collapse", "frame", "", "show_preview", "show_values", "")
+        rows += self._act("cut", "copy", "duplicate", "duplicate_wired", "", "mute", "freeze", "collapse", "frame", "")
+        rows += self._act("show_preview", "show_values", "")
         if several:
             rows += self._act("align_left", "align_top", "distribute_x", "distribute_y", "")
         rows += [Row(text("menu.unwire"), self._unwire)] if self._wires_of_selection() else []

@@ -13,8 +13,8 @@ from typing import Any
 
 from munet import Edge, Graph, MunetError, Problem, Session
 from munet.inspect import WireView
-from studio import messages as say
 from studio import blocks, storage
+from studio import messages as say
 from studio.blocks import Shelf
 from studio.camera import Camera
 from studio.checks import Checker, Debounce, Findings, by_node, wires_of

@@ -1,4 +1,4 @@
-"""What the canvas asks of the window: searches, menus, fields in place, cures for a refused wire; things dropped onto it; blocks."""
+"""What the canvas asks of the window: searches, menus, fields in place, cures for a refused wire; what is dropped; blocks."""
 
 from __future__ import annotations
 

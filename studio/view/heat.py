@@ -39,10 +39,10 @@ class Heat:
     def badge(self, id_: str) -> tuple[str, bool]:
         """The words above a node, and whether it is among the dearest."""
         core = self._core
-        if self.mode == "memory" and id_ in self.costs:
-            return coloring.bytes_text(coloring.memory_of(self.costs[id_])), False
-        if self.mode == "gradient" and id_ in self.norms:
-            return f"{self.norms[id_]:.2e}", False
+        if self.mode == "memory":
+            return (coloring.bytes_text(coloring.memory_of(self.costs[id_])) if id_ in self.costs else ""), False
+        if self.mode == "gradient":
+            return (f"{self.norms[id_]:.2e}" if id_ in self.norms else ""), False
         us = self.times[id_].us if id_ in self.times else 0.0
         timings = core.trainer.timings
         hot = timings is not None and us > HOT_SHARE * max(1e-9, timings.serialised_us)

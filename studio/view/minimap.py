@@ -1,4 +1,4 @@
-"""The minimap in the canvas' lower right corner: the whole drawing and what is seen of it; a press or a drag there moves the view.
+"""The minimap in the canvas' lower right corner: the whole drawing and what is seen of it; a press or a drag moves the view.
 
 Its nodes are drawn once and follow the camera by a transform, so that panning a large drawing costs two calls.
 """

@@ -70,10 +70,8 @@ class Frames:
             dpg.draw_rectangle((left, top), (right, top + FRAME_HEAD), color=CLEAR, fill=(*color, 60), **common)
             room = right - left - 20
             self._pen.text((left + 10, top + 5), self._pen.fitted(frame.title, room, TITLE_SIZE), self._layer, TITLE_SIZE)
-            for row, line in enumerate(wrapped(frame.note, room, self._pen)):
-                y = top + FRAME_HEAD + 6 + 17 * row
-                if y + 17 < bottom:
-                    self._pen.text((left + 10, y), line, self._layer, TEXT_SIZE, theme.DIM)
+            for row, line in enumerate(wrapped(frame.note, room, self._pen)):  # below: there its nodes do not cover it
+                self._pen.text((left + 10, bottom + 6 + 17 * row), line, self._layer, TEXT_SIZE, theme.DIM)
             grip = [(right - 4, bottom - 14), (right - 4, bottom - 4), (right - 14, bottom - 4)]
             dpg.draw_polyline(grip, parent=self._layer, color=(*color, 200), thickness=2)
         return True

@@ -52,14 +52,14 @@ class TensorPanel:
                 self.batches: Tag = dpg.add_combo([], width=-1, callback=self._choose_batch)
             self._facts: Tag = dpg.add_text("", wrap=0, color=theme.DIM)
             self._strange: Tag = dpg.add_text("", wrap=0, color=theme.ERROR, show=False)
-            self._axes: Tag = dpg.add_group()
+            with dpg.group(horizontal=True):
+                self._map: Tag = dpg.add_drawlist(MAP, MAP)
+                self._axes: Tag = dpg.add_group()
             with dpg.group(horizontal=True):
                 self.copy: Tag = dpg.add_button(label=text("tensor.copy"), small=True, callback=self._copy)
                 self.save: Tag = dpg.add_button(label=text("tensor.save"), small=True, callback=self._save)
                 self._shape: Tag = dpg.add_text("", color=theme.DIM)
-            with dpg.group(horizontal=True):
-                self._map: Tag = dpg.add_drawlist(MAP, MAP)
-                self._lines, self._cells = _table()
+            self._lines, self._cells = _table()
         self._empty: Tag = dpg.add_text(text("tensor.none"), parent=parent, color=theme.DIM, wrap=0)
 
     # -- what is chosen ------------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ class TensorPanel:
             with dpg.group(parent=self._axes, horizontal=True):
                 for word, axis in (("rows", self.cut.down), ("columns", self.cut.across)):
                     dpg.add_text(text(f"tensor.{word}"), color=theme.DIM)
-                    dpg.add_combo(names, default_value=names[axis], width=80, user_data=word, callback=self._turn)
+                    dpg.add_combo(names, default_value=names[axis], width=68, user_data=word, callback=self._turn)
         for axis, size in enumerate(shape):
             limit = size - 1
             if axis in (self.cut.down, self.cut.across):

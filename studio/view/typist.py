@@ -29,7 +29,8 @@ class Typist:
                     width=130, min_value=0.0, max_value=2.0, default_value=0.8, format=text("preview.temperature")
                 )
                 self.button: Tag = dpg.add_button(label=text("preview.write"), callback=self._again)
-            self._text: Tag = dpg.add_text("", wrap=0, color=theme.TEXT)
+            with dpg.child_window(border=False):
+                self._text: Tag = dpg.add_text("", wrap=0, color=theme.TEXT)
 
     def show(self, shown: bool) -> None:
         dpg.configure_item(self._box, show=shown)

@@ -69,7 +69,7 @@ def wires(hand: Hand) -> list[tuple[str, str]]:
 
 
 def by_mouse(hand: Hand) -> None:
-    """Clicks and drags: a drag after a click is no double click; boxes; wires at both ends; cuts; bends; inserting; the palette."""
+    """A drag after a click is no double click; boxes; wires taken at both ends; cuts; bends; inserting; the palette."""
     app, core = hand.app, hand.app.core
     document = core.document
     show(hand, four())
@@ -171,7 +171,7 @@ def by_mouse(hand: Hand) -> None:
 
 
 def menus(hand: Hand) -> None:
-    """The menu of a node, a wire, a frame, a socket and the canvas; fields in place; frames; notes; muting; a cure by the keyboard."""
+    """Menus of a node, a wire, a frame, a socket and the canvas; fields in place; frames; notes; cures by the keyboard."""
     app, core = hand.app, hand.app.core
     document, popup, field = core.document, app.editing.popup, app.editing.inplace
     graph = replace(four(), frames=(Frame("stage", (-20.0, 140.0), (500.0, 150.0)),))
@@ -259,6 +259,7 @@ def menus(hand: Hand) -> None:
     hand.until(lambda: dpg.get_value(field.field) == words, 5)
     hand.click(free(hand, (560, 40)))
     assert document.part.frames[0].note == words and not field.is_open
+    hand.frames(3)
     hand.keep("frame")
     for _ in range(4):
         hand.key("ctrl+z")
@@ -342,7 +343,9 @@ def subgraphs(hand: Hand) -> None:
     hand.frames(5)
     hand.click(hand.node("linear 1"))
     hand.frames(6)
-    hand.press(app.inspector.field("promote out_features"))
+    back = app.inspector.field("promote out_features")
+    assert back is not None
+    hand.press(back)
     hand.frames(4)
     assert not any(node.operator == "subgraph_parameter" for node in document.part.nodes.values())
     hand.key("BackSpace")
@@ -398,7 +401,8 @@ def clipboard(hand: Hand) -> None:
     other = hand.folder / "other"
     other.mkdir(exist_ok=True)
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
-    with subprocess.Popen([sys.executable, "-c", PASTE, str(other)], env=environment, stdout=subprocess.PIPE, text=True) as window:
+    command = [sys.executable, "-c", PASTE, str(other)]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as window:
         hand.until(lambda: window.poll() is not None, 30)
         assert window.stdout is not None
         assert window.stdout.read().strip() == "['a', 'b'] 1"
@@ -415,9 +419,13 @@ def clipboard(hand: Hand) -> None:
     hand.key("ctrl+z", "alt+Up")
     assert {node.position[1] for node in document.part.nodes.values()} == {0.0}
     hand.key("ctrl+z")
-    hand.drag(hand.node("c"), (hand.node("c")[0] + 7, hand.node("c")[1] + 33))
-    hand.key("ctrl+z", "ctrl+a", "alt+v")
-    hand.key("ctrl+z") if document.undo_labels else None
+    drag(hand, hand.node("c"), (hand.node("c")[0] + 7, hand.node("c")[1] + 100))
+    document.select(selected(["a", "c", "d"]))
+    hand.key("alt+h", "alt+v")
+    assert document.undo_labels[0] == "Distribute nodes"
+    while document.undo_labels:
+        hand.key("ctrl+z")
+    assert document.graph == four()
     hand.click(free(hand, (230, 330)))
     hand.key("l")
     assert document.undo_labels == ("Arrange automatically",)
@@ -490,7 +498,9 @@ def colours(hand: Hand) -> None:
     assert not app.canvas.minimap.shown
     for zoom in (0.15, 0.3, 0.7, 1.0, 2.0):
         core.camera.zoom_to((100.0, 200.0), zoom)
+        hand.frames(2)
         hand.until(lambda: app.canvas.pictures.pending == 0, 5)
+        hand.frames(2)
         hand.keep(f"zoom_{zoom}")
     # A rate without bounds: training is held, the guilty node pulses and stays marked.
     hand.key("Home")
@@ -539,7 +549,8 @@ def thousand(hand: Hand) -> None:
     zooming = app.times
     app.count_anew()
     hand.key("ctrl+0")
-    id_ = next(i for i in sorted(core.scene.nodes_in(core.camera.seen)) if core.scene.hit(_middle(core.scene.views[i].rect)).node == i)
+    seen = sorted(core.scene.nodes_in(core.camera.seen))
+    id_ = next(i for i in seen if core.scene.hit(_middle(core.scene.views[i].rect)).node == i)
     at = hand.node(id_)
     drag(hand, at, (at[0] + 60, at[1] + 40), steps=12)
     drag(hand, (left + 5, top + 5), (left + 500, top + 400), steps=12)
