@@ -6,7 +6,8 @@
     python3 dev.py check                ruff and basedpyright
 
 Makes .venv, installs the package into it as it lies here (again only when pyproject.toml has changed), and sees to a
-Vulkan loader and driver; for tests also to a display without a screen. Standard library only; the syntax is kept readable for old Pythons, which it must refuse politely.
+Vulkan loader and driver; for tests also to a display without a screen. Standard library only; the syntax is kept readable for
+old Pythons, which it must refuse politely.
 """
 
 import hashlib

@@ -13,7 +13,8 @@ from studio.texts import text
 
 MODIFIERS = ("Ctrl", "Shift", "Alt")
 NAMED = (
-    "Tab", "Delete", "Backspace", "Escape", "Enter", "Space", "Home", "End", "Up", "Down", "Left", "Right", "?", "+", "-", ".", ",",
+    "Tab", "Delete", "Backspace", "Escape", "Enter", "Space", "Home", "End", "Up", "Down", "Left", "Right",
+    "?", "+", "-", ".", ",",
     *(f"F{number}" for number in range(1, 13)),
 )  # fmt: skip
 

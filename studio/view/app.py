@@ -24,8 +24,8 @@ from studio.texts import text
 from studio.view import theme
 from studio.view.actions import Actions
 from studio.view.canvas import Canvas, status_color
-from studio.view.comfort import Comfort, geometry
 from studio.view.code import Code
+from studio.view.comfort import Comfort, geometry
 from studio.view.core import Core
 from studio.view.dialogs import Dialogs
 from studio.view.editing import Editing
@@ -76,8 +76,8 @@ class App:
         self.panels.prepare(size, self.core.preferences.ui_scale)
         left, top = self.core.preferences.window[:2] or (0, 0)
         dpg.create_viewport(
-            title="MuNet Studio", width=size[0], height=size[1], x_pos=max(0, left), y_pos=max(0, top), vsync=False, disable_close=True,
-            min_width=LEAST[0], min_height=LEAST[1], clear_color=theme.BAR,
+            title="MuNet Studio", width=size[0], height=size[1], x_pos=max(0, left), y_pos=max(0, top), vsync=False,
+            disable_close=True, min_width=LEAST[0], min_height=LEAST[1], clear_color=theme.BAR,
         )  # fmt: skip
         font = theme.load_font(self.core.preferences.cjk_font)
         if font is not None:

@@ -92,8 +92,8 @@ class Preview:
         self.seen, self._changed = seen, True
 
     def _show_fault(self, words: str, opens: bool = False) -> None:
-        if self._combo_seen != words:
-            self._combo_seen, self.seen = words, None
+        if self._combo_seen != (words, opens):
+            self._combo_seen, self.seen = (words, opens), None
             dpg.set_value(self._note, words)
             dpg.configure_item(self._note, show=True)
             dpg.configure_item(self.open, show=opens)

@@ -147,12 +147,11 @@ class TensorPanel:
         dpg.configure_item(self.batches, items=titles)
         dpg.set_value(self.batches, titles[batches.index(self.batch)] if self.batch in batches else titles[0] if titles else "")
         clear(self._axes)
-        names = [f"{axis} ({size})" for axis, size in enumerate(shape)]
-        if len(shape) > 1:
-            with dpg.group(parent=self._axes, horizontal=True):
-                for word, axis in (("rows", self.cut.down), ("columns", self.cut.across)):
-                    dpg.add_text(text(f"tensor.{word}"), color=theme.DIM)
-                    dpg.add_combo(names, default_value=names[axis], width=68, user_data=word, callback=self._turn)
+        for word, axis in (("rows", self.cut.down), ("columns", self.cut.across)) if len(shape) > 1 else ():
+            names = [text(f"tensor.{word}", axis=each, size=size) for each, size in enumerate(shape)]
+            dpg.add_combo(
+                names, parent=self._axes, default_value=names[axis], width=-1, user_data=(word, names), callback=self._turn
+            )
         for axis, size in enumerate(shape):
             limit = size - 1
             if axis in (self.cut.down, self.cut.across):
@@ -163,8 +162,9 @@ class TensorPanel:
                     format=text("tensor.axis", axis=axis), user_data=axis, callback=self._move,
                 )  # fmt: skip
 
-    def _turn(self, sender: Tag, title: str, word: str) -> None:
-        axis = int(title.split()[0])
+    def _turn(self, sender: Tag, title: str, choice: tuple[str, list[str]]) -> None:
+        word, names = choice
+        axis = names.index(title)
         self.cut = self.cut.with_axes(axis, self.cut.across) if word == "rows" else self.cut.with_axes(self.cut.down, axis)
 
     def _move(self, sender: Tag, index: int, axis: int) -> None:
@@ -186,7 +186,7 @@ class TensorPanel:
             dpg.set_value(self._shape, f"{values.dtype}  {' × '.join(map(str, values.shape)) or '1'}")
             strange = [text("tensor.strange", count=found.strange, size=values.size)] if found.strange else []
             if self.held and self.batch != HELD:
-                strange.append(text("tensor.held", step=self._core.trainer.record.step + 1))
+                strange.append(text("tensor.held"))
             dpg.set_value(self._strange, "\n".join(strange))
             dpg.configure_item(self._strange, show=bool(strange))
             plane = slices.plane_of(values, self.cut)

@@ -1,7 +1,7 @@
 """What the window knows of the session: its phase, the record of the run, passes and their times; and the requests to the worker.
 
-Nothing here waits. `hear` is called once a frame: it takes in what the worker has said, and hands on live values that were changed
-in the drawing. Panels compare `passes_version`, `session_version` and the record's version with those that they last drew.
+Nothing here waits. `hear` is called once a frame: it takes in what the worker has said, and hands on live values changed in the
+drawing. Panels compare `passes_version`, `session_version` and the record's version with those that they last drew.
 Anything else of the session: `ask`.
 """
 

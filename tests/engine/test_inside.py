@@ -168,11 +168,17 @@ def test_what_has_no_gradient_is_named():
 
 def test_a_subgraphs_instance_has_its_own_tensors_and_gradients():
     inner = drawing(
-        {"in": ("subgraph_input", {"socket": "x"}), "fc": ("Linear", {"out_features": 5}), "out": ("subgraph_output", {"socket": "y"})},
+        {
+            "in": ("subgraph_input", {"socket": "x"}), "fc": ("Linear", {"out_features": 5}),
+            "out": ("subgraph_output", {"socket": "y"}),
+        },
         "in.y -> fc.x", "fc.y -> out.x",
     )  # fmt: skip
     outer = drawing(
-        {"points": "xor", "a": ("subgraph", {"graph": "half"}), "two": ("Linear", {"out_features": 1}), "error": "mse_loss", "learn": "SGD"},
+        {
+            "points": "xor", "a": ("subgraph", {"graph": "half"}), "two": ("Linear", {"out_features": 1}),
+            "error": "mse_loss", "learn": "SGD",
+        },
         "points.x -> a.x", "a.y -> two.x", "two.y -> error.prediction", "points.y -> error.target", "error.loss -> learn.loss",
     )  # fmt: skip
     with munet.Session.open(replace(outer, subgraphs={"half": inner}), "cpu") as session:

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-
 SKIPPED = 77  # exit code of a story that cannot be told here
 
 

@@ -31,7 +31,7 @@ TYPED = (
 
 
 def acceptance(hand: Hand) -> None:
-    """Build spiral_mlp, train it, pause, change the learning rate, undo, save, open again, run without a window: the same loss."""
+    """Build spiral_mlp, train it, pause, change the learning rate, undo, save, open again; without a window: the same loss."""
     core = hand.app.core
     document = core.document
     _build(hand)

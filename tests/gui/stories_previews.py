@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
 
 from munet import load_project, save_project
 from studio import messages
-from studio.budget import SHARE
 from studio.document import selected
-from studio.previews import Bars, Confusion, Facts, Picture, Plane
-from studio.preferences import Preferences
+from studio.previews import Bars, Confusion, Facts, Picture
 from studio.view.gui import dpg
 from tests.gui.hand import PROJECTS, Hand
 
@@ -76,4 +73,58 @@ def previews(hand: Hand) -> None:
     hand.until(lambda: app.preview.seen is not None and app.preview.seen.step == core.trainer.record.step)
 
 
-STORIES = (previews,)
+def tensors(hand: Hand) -> None:
+    """P shows a preview below a node and remembers it; V the numbers of a tensor: slices, axes, copy; gradient norms by node."""
+    app = hand.app
+    core = app.core
+    small_digits(hand)
+    core.trainer.step(2)
+    hand.until(lambda: core.trainer.record.step == 2)
+    hand.click(hand.node("conv 1"))
+    hand.key("p")
+    hand.until(lambda: app.live.pool.get("conv 1") is not None)
+    assert core.previews == {"conv 1"} and core.preferences.previews_of(core.document.path) == {"conv 1"}
+    core.preferences = replace(core.preferences, color_mode="gradient")
+    hand.until(lambda: "conv 1" in core.gradient_norms)
+    assert core.gradient_norms["conv 1"] > 0 and "relu 1" not in core.gradient_norms
+    hand.key("v")
+    panel = app.tensor
+    hand.until(lambda: panel.name == "conv 1.y" and panel.values is not None)
+    assert panel.values is not None and panel.values.shape == (32, 6, 28, 28)
+    hand.frames(4)
+    hand.press(panel.copy)
+    rows = [row.split("\t") for row in dpg.get_clipboard_text().split("\n")]
+    np.testing.assert_array_equal(np.array(rows, np.float32), panel.values[0, 0])
+    panel.name = "conv 1/weight"
+    hand.until(lambda: panel.values is not None and panel.values.shape == (6, 1, 5, 5))
+    hand.picture("tensor")
+    hand.click(hand.node("conv 1"))
+    hand.key("p")
+    hand.frames(4)
+    assert core.previews == frozenset() and app.live.pool.get("conv 1") is None
+
+
+def held(hand: Hand) -> None:
+    """A rate that is far too high: training is held, V shows the guilty node's numbers in the step that failed."""
+    app = hand.app
+    core = app.core
+    graph = load_project(PROJECTS / "xor.json")
+    adam = replace(graph.nodes["adam"], operator="SGD", params={"lr": 1e30})
+    path = hand.folder / "xor.json"
+    save_project(replace(graph, nodes={**graph.nodes, "adam": adam}), path)
+    app.actions.open_path(path)
+    hand.until(lambda: core.findings.version == core.document.version)
+    app.actions.run("run")
+    hand.until(lambda: bool(app.tensor.held))
+    core.document.select(selected([]))
+    hand.frames(3)
+    app.actions.run("show_values")
+    panel = app.tensor
+    hand.until(lambda: panel.values is not None and panel.batch == "training")
+    hand.frames(3)
+    assert panel.node == panel.held
+    assert panel.tensor is not None and panel.tensor.kind == "output"
+    hand.picture("held")
+
+
+STORIES = (previews, tensors, held)

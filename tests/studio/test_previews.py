@@ -13,7 +13,21 @@ import munet
 from munet.inspect import wire_shapes
 from studio import slices, toning
 from studio.budget import SHARE, Budget
-from studio.previews import Bars, Confusion, Facts, Fault, Picture, Plane, Seen, Wish, confusion, kinds_of, look, picture, thumbnail
+from studio.previews import (
+    Bars,
+    Confusion,
+    Facts,
+    Fault,
+    Picture,
+    Plane,
+    Seen,
+    Wish,
+    confusion,
+    kinds_of,
+    look,
+    picture,
+    thumbnail,
+)
 from studio.purpose import Purpose, purpose_of
 from studio.writing import Writing, drawn, write
 
@@ -228,7 +242,8 @@ def test_text_is_written_letter_by_letter_and_goes_on_where_it_was():
     graph = load("char_gpt")
     small = {"text": {"length": 8, "batch": 2, "every": 64}, "letters": {"count": 61, "width": 16}}
     blocks = {f"block {i}": {"heads": 2} for i in (1, 2, 3)}
-    nodes = {id_: replace(node, params={**(small | blocks)[id_]}) if id_ in small | blocks else node for id_, node in graph.nodes.items()}
+    known = small | blocks
+    nodes = {id_: replace(node, params={**known[id_]}) if id_ in known else node for id_, node in graph.nodes.items()}
     graph = replace(graph, nodes=nodes)
     with munet.Session.open(graph, "cpu") as session:
         why = purpose(graph)
