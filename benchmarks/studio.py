@@ -20,7 +20,7 @@ from studio.jobs import Jobs
 from studio.messages import PAUSED, Answer, Ask, Failed, Message, Metrics, Open, Opened, Pause, Phase, Profile, Run, Timed
 from studio.previews import Wish, look
 from studio.purpose import Purpose, purpose_of
-from studio.view.record import Record
+from studio.record import Record
 
 FRAME_S = 1 / 60
 PREVIEW_EVERY_S = 1.0

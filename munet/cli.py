@@ -304,6 +304,10 @@ def open_studio(
         if (error.name or "").partition(".")[0] != "dearpygui":
             raise
         raise usage("the studio's window needs Dear PyGui", "pip install 'munet-studio[studio]'") from None
+    except ImportError as error:
+        if "lib" not in str(error):
+            raise
+        raise usage(f"Dear PyGui cannot be loaded: {error}", "your system's package of that library (libgl1 on Debian)") from None
     why = open_window(Path(find_project(project)) if project else None)
     if why:
         raise usage(why)

@@ -218,17 +218,17 @@ def best_metric(run: PastRun) -> tuple[str, float] | None:
     """The best held-out value of what the run is judged by; without one, of the first metric that is no loss, or of the loss."""
     names = [name for name in run.evaluations if run.evaluations[name][1]]
     judged = run.graph.run.judged_by
-    others = [name for name in names if not _is_loss(name)]
+    others = [name for name in names if not is_loss(name)]
     name = judged if judged in names else (others or names or [""])[0]
     if not name:
         return None
     values = [value for value in run.evaluations[name][1] if value == value]
     if not values:
         return None
-    return name, min(values) if _is_loss(name) else max(values)
+    return name, min(values) if is_loss(name) else max(values)
 
 
-def _is_loss(name: str) -> bool:
+def is_loss(name: str) -> bool:
     return "loss" in name.split(".")[-1]
 
 

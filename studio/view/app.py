@@ -27,6 +27,7 @@ from studio.view.canvas import Canvas, status_color
 from studio.view.code import Code
 from studio.view.comfort import Comfort, geometry
 from studio.view.core import Core
+from studio.view.devices import Devices
 from studio.view.dialogs import Dialogs
 from studio.view.editing import Editing
 from studio.view.fusion import Fusion
@@ -34,6 +35,7 @@ from studio.view.gui import Tag, dpg, is_typing, why_no_window
 from studio.view.inspector import Inspector
 from studio.view.interrupt import EXIT_CODE, Interrupt
 from studio.view.live import Live
+from studio.view.log import Log
 from studio.view.looks import Looks
 from studio.view.machine import Machine, show_node
 from studio.view.memory import Memory
@@ -41,8 +43,11 @@ from studio.view.mouse import Mouse
 from studio.view.palette import Palette, Search
 from studio.view.panels import Panels
 from studio.view.passes import Passes
+from studio.view.past import Past
+from studio.view.plots import Plots
 from studio.view.preview import Preview
 from studio.view.problems import Problems
+from studio.view.runs import Runs
 from studio.view.shaders import Shaders
 from studio.view.tensor import TensorPanel
 from studio.view.timeline import TimelinePanel
@@ -65,11 +70,12 @@ class App:
     """Made once a process, in the main thread. `frame` draws one frame; `loop` draws them until the window is closed."""
 
     def __init__(self, preferences: Preferences | None = None, size: tuple[int, int] = (WIDTH, HEIGHT)):
+        sys.setswitchinterval(0.001)  # compiling is pure Python: the window waits so long at most for its turn, not 5 ms
         self.core = Core(preferences or Preferences())
         self.frames, self._times = 0, FrameTimes()
         self._awake_until, self._seen_events = 0.0, -1
         self._sleeps = False
-        self._titled, self._status_seen = "", -1
+        self._titled, self._status_seen, self._opened_seen = "", -1, 0
         dpg.create_context()
         dpg.configure_app(manual_callback_management=True)
         self.panels = Panels()
@@ -107,7 +113,9 @@ class App:
         self.editing = Editing(core, self.canvas, self.actions, self.search)
         self.palette = Palette(core, box("nodes"))
         self.inspector = Inspector(core, box("inspector"))
-        self.train = Train(core, box("training"), lambda name: self.actions.run(name))
+        self.past = Past(core)
+        self.train = Train(core, box("training"), self.actions.run)
+        self.plots = Plots(core, box("plots"), self.past, self.dialogs)
         self.machine = Machine(core)
         self.passes = Passes(self.machine, box("passes"))
         self.code, self.memory = Code(self.machine, box("code")), Memory(self.machine, box("memory"))
@@ -119,6 +127,16 @@ class App:
         }  # fmt: skip
         self.shaders = Shaders(core, box("shaders"), self.dialogs)
         self._seen_panels["shaders"] = self.shaders
+        self.devices = Devices(core, box("device"))
+        self._seen_panels |= {
+            "plots": self.plots, "runs": Runs(core, box("runs"), self.past, self.dialogs), "device": self.devices,
+            "log": Log(core, box("log")),
+        }  # fmt: skip
+        trainer = core.trainer
+        self.actions.provide(
+            step_many=lambda: trainer.step(dpg.get_value(self.train.count)), evaluate=trainer.evaluate,
+            checkpoint=trainer.save_checkpoint, export_plot_png=self.plots.export_png, export_csv=self.plots.export_csv,
+        )  # fmt: skip
         self._build_looks()
         self.comfort = Comfort(
             core, self.actions, self.canvas, self.dialogs, self.panels, (self.search, self.editing.popup), self._is_typing, font
@@ -174,7 +192,8 @@ class App:
 
     def _is_awake(self, now: float) -> bool:
         events = self.mouse.events + self.comfort.keyboard.events + self.canvas.version
-        if events != self._seen_events or self.core.busy or self.comfort.busy or self.editing.busy or self.shaders.busy:
+        others = (self.core, self.comfort, self.editing, self.shaders, self.past)
+        if events != self._seen_events or any(part.busy for part in others):
             self._seen_events = events
             self._awake_until = now + AWAKE_S
         return now < self._awake_until
@@ -189,6 +208,7 @@ class App:
         self.core.tick(now)
         self.canvas.sync()
         self.live.sync(now)
+        self.past.sync()
         self.shaders.tick(now)
         self.comfort.sync(now)
         self.problems.sync()
@@ -224,9 +244,12 @@ class App:
 
     def _sync_rest(self) -> None:
         core = self.core
+        if core.opened_version != self._opened_seen:  # whoever opens a project wants to see it
+            self._opened_seen = core.opened_version
+            self.panels.show("graph")
         if core.status_version != self._status_seen:
             self._status_seen = core.status_version
-            dpg.set_value(self._status, core.message)
+            dpg.set_value(self._status, core.message.partition("\n")[0])
             dpg.configure_item(self._status, color=status_color(core.trainer.phase, core.message_is_error))
         mark = " *" if core.document.dirty else ""
         title = f"{core.document.name or text('view.untitled')}{mark} - MuNet Studio"
@@ -260,7 +283,7 @@ class App:
     def _is_typing(self) -> bool:
         inputs = {self.palette.input, self.search.input, self.preview.typist.prompt, *self.shaders.inputs}
         return self.dialogs.is_open or self.editing.is_typing or is_typing(
-            {*inputs, *self.inspector.inputs, *self.comfort.inputs}
+            {*inputs, *self.inspector.inputs, *self.comfort.inputs, *self.train.inputs}
         )
 
     # -- start and end -------------------------------------------------------------------------------------------------
@@ -284,6 +307,8 @@ class App:
     def close(self, *, keep: bool = False) -> None:
         """`keep`: what is not saved is offered at the next start."""
         self.shaders.close()
+        self.past.close()
+        self.past.close()
         self.core.close(keep=keep)
         dpg.destroy_context()
 

@@ -23,6 +23,7 @@ from studio.document import Command, Document
 from studio.edits import EditRefused
 from studio.facts import Facts
 from studio.hit import Scene
+from studio.messagelog import MessageLog
 from studio.preferences import Preferences
 from studio.requests import Outcome, perform
 from studio.texts import text
@@ -43,6 +44,8 @@ class Core:
         self.findings, self.findings_version = Findings(), 0
         self.problems: dict[str, list[Problem]] = {}  # of the drawing that is shown, by node
         self.message, self.message_is_error, self.status_version = "", False, 0
+        self.log = MessageLog()
+        self.opened_version = 0  # counts projects that were opened
         self.gradient_norms: dict[str, float] = {}  # by path of node; whoever looks into the run fills it
         self.previews: frozenset[str] = frozenset()  # paths of the nodes that show a preview below them
         self.gradient_version = 0  # counts changes of it
@@ -63,6 +66,7 @@ class Core:
     def say(self, message: str, error: bool = False) -> None:
         """The status line's message."""
         self.message, self.message_is_error = message, error
+        self.log.add(message, error)
         self.status_version += 1
 
     def edit(self, command: Command) -> bool:
@@ -121,6 +125,7 @@ class Core:
         self.findings = Findings()
         self.findings_version += 1
         self.autosave.discard()
+        self.opened_version += 1
         self.previews = self.preferences.previews_of(path)
         if path is not None:
             self.preferences = self.preferences.opened(path)

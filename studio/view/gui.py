@@ -5,11 +5,14 @@ Its calls take and give loosely typed values, so it is `Any` here; nothing outsi
 
 from __future__ import annotations
 
+import ctypes
 import importlib
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from munet import has_display
+from studio.texts import text
 
 dpg: Any = importlib.import_module("dearpygui.dearpygui")
 
@@ -20,7 +23,21 @@ Callback = Callable[..., Any]
 
 def why_no_window() -> str:
     """ "" if a window can be opened, else why not. Without a display GLFW would abort the process."""
-    return "" if has_display() else "there is no display (DISPLAY is not set); the studio needs X11, or Xwayland under Wayland"
+    if not has_display():
+        return text("view.no_display")
+    return "" if not sys.platform.startswith("linux") or _display_answers() else text("view.no_answer")
+
+
+def _display_answers() -> bool:
+    try:
+        x11 = ctypes.CDLL("libX11.so.6")
+    except OSError:  # GLFW loads it by the same name
+        return False
+    x11.XOpenDisplay.restype, x11.XCloseDisplay.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+    display = x11.XOpenDisplay(None)
+    if display:
+        x11.XCloseDisplay(display)
+    return bool(display)
 
 
 def is_typing(inputs: Iterable[Tag]) -> bool:

@@ -63,13 +63,17 @@ PANELS = (
     Panel("inspector", 3, "upper"),
     Panel("preview", 20, "upper"),
     Panel("tensor", 21, "upper"),
+    Panel("device", 52, "upper"),
     Panel("training", 4, "lower"),
     Panel("problems", 5, "below"),
+    Panel("plots", 53, "below"),
     Panel("passes", 6, "below"),
     Panel("code", 30, "below"),
     Panel("memory", 31, "below"),
     Panel("timeline", 32, "below"),
     Panel("fusion", 33, "below"),
+    Panel("runs", 50, "below"),
+    Panel("log", 51, "below"),
     Panel("status", 7, "status"),
 )
 BY_NAME = {panel.name: panel for panel in PANELS}

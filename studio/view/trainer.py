@@ -20,8 +20,8 @@ from studio.document import Document
 from studio.essence import Essence, Essences
 from studio.jobs import Jobs
 from studio.preferences import Preferences
+from studio.record import Record
 from studio.texts import text
-from studio.view.record import Record
 
 PROFILE_EVERY_S = 5.0
 NAMES_SHOWN = 4  # states in a message

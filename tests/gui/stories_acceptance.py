@@ -14,7 +14,7 @@ from studio.texts import text
 from studio.view.gui import dpg
 from tests.gui.hand import PROJECTS, Hand, Point
 
-STEPS, SEED = 2000, 1
+STEPS, SEED = 5000, 1
 # Nodes by search, in pixels from the canvas' corner once it has been zoomed out; wires by drag; parameters as they are typed.
 NODES = (
     ("spiral", (20, 80)), ("Linear", (140, 80)), ("relu", (260, 80)), ("Linear", (380, 80)), ("relu", (500, 80)),
@@ -27,7 +27,7 @@ WIRES = (
 )  # fmt: skip
 TYPED = (
     ("spiral", "noise", "0.03"), ("spiral", "batch", "60"), ("Linear", "out_features", "64"), ("Linear 2", "out_features", "64"),
-    ("Linear 3", "out_features", "3"), ("cosine", "rate", "0.01"), ("cosine", "steps", "2000"),
+    ("Linear 3", "out_features", "3"), ("cosine", "rate", "0.01"), ("cosine", "steps", "5000"),
 )  # fmt: skip
 
 

@@ -152,7 +152,10 @@ def machine_timeline(hand: Hand) -> None:
     hand.picture("timeline")
     full = panel.box.seen[0]
     hand.x("click", "--repeat", "4", "--delay", "30", "4")
-    hand.frames(9)  # the plot takes one notch a frame
+    before = None
+    while panel.box.seen != before:  # the plot takes one notch a frame
+        before = panel.box.seen
+        hand.frames(12)
     zoomed, old = panel.box.seen, app.core.trainer.timings
     assert zoomed[0][1] - zoomed[0][0] < 0.97 * (full[1] - full[0])
     app.core.trainer.measure()

@@ -15,9 +15,9 @@ from studio import messages
 from studio.commands import AddNode, Delete, Move
 from studio.document import selected
 from studio.preferences import Preferences
+from studio.record import MAX_POINTS, Record, Series
 from studio.storage import Autosave
 from studio.view.core import Core
-from studio.view.record import MAX_POINTS, Record, Series
 
 PROJECTS = Path(__file__).resolve().parents[2] / "projects"
 

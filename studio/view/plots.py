@@ -1,0 +1,123 @@
+"""Loss and metrics of the run, with those of earlier runs dimmed behind; exported as a picture or as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from munet import ProjectError, write_file
+from studio.plotlines import LOSS, csv_of, curves_of, frozen
+from studio.plotpicture import picture_of
+from studio.texts import text
+from studio.view import theme
+from studio.view.chart import Chart
+from studio.view.core import Core
+from studio.view.dialogs import Dialogs
+from studio.view.gui import Tag, dpg
+from studio.view.past import Past
+
+DRAW_EVERY_S = 0.15
+ROOM = 26  # around and between the charts
+
+
+class Plots:
+    """Two charts beside each other below their settings, which are remembered in the preferences."""
+
+    def __init__(self, core: Core, parent: Tag, past: Past, dialogs: Dialogs):
+        self._core, self._past, self._dialogs = core, past, dialogs
+        self._drawn: tuple[object, float] = (None, 0.0)
+        preferences = core.preferences
+        with dpg.group(parent=parent, horizontal=True):
+            dpg.add_checkbox(
+                label=text("plots.log"), default_value=preferences.log_axis, callback=lambda s, on: self._prefer(log_axis=on)
+            )
+            self.follow: Tag = dpg.add_checkbox(
+                label=text("plots.follow"), default_value=preferences.follow_plots,
+                callback=lambda s, on: self._prefer(follow_plots=on),
+            )  # fmt: skip
+            theme.tip(self.follow, text("plots.follow_tip"))
+            dpg.add_slider_float(
+                width=theme.px(-112), min_value=0.0, max_value=0.99, default_value=preferences.smoothing,
+                format=text("plots.smoothing"), callback=lambda s, value: self._prefer(smoothing=value),
+            )  # fmt: skip
+            dpg.add_button(label=text("plots.png"), callback=lambda: self.export_png())
+            dpg.add_button(label=text("plots.csv"), callback=lambda: self.export_csv())
+        turned = self._zoomed, self._fitted
+        with dpg.group(parent=parent, horizontal=True) as row:
+            self.charts = Chart(row, *turned), Chart(row, *turned)
+        self._parent, self._width = parent, (0, False)
+        with dpg.handler_registry():
+            dpg.add_mouse_wheel_handler(callback=lambda: [chart.wheel() for chart in self.charts])
+
+    def _prefer(self, **settings: float | bool) -> None:
+        self._core.preferences = replace(self._core.preferences, **settings)
+        self._drawn = (None, 0.0)
+
+    def _zoomed(self) -> None:
+        if self._core.preferences.follow_plots:
+            self._prefer(follow_plots=False)
+            dpg.set_value(self.follow, False)
+
+    def _fitted(self) -> None:
+        self._prefer(follow_plots=True)
+        dpg.set_value(self.follow, True)
+
+    def sync(self, now: float) -> None:
+        self._arrange()
+        for chart in self.charts:
+            chart.look()
+        known, at = self._drawn
+        wanted = (self._core.trainer.record.version, self._past.version)
+        if wanted == known or now - at < DRAW_EVERY_S:
+            return
+        self._drawn = (wanted, now)
+        preferences = self._core.preferences
+        curves = curves_of(self._core.trainer.record, self._past.earlier, preferences.smoothing)
+        losses = [curve for curve in curves if curve.group == LOSS]
+        others = [curve for curve in curves if curve.group != LOSS]
+        self.charts[0].show(losses, log=preferences.log_axis, follow=preferences.follow_plots)
+        self.charts[1].show(others, log=False, follow=preferences.follow_plots)
+
+    def _arrange(self) -> None:
+        """Side by side; the losses have all the room while there is no other metric."""
+        both = bool(self.charts[1].shown)
+        width = dpg.get_item_width(self._parent) - theme.px(ROOM)
+        wanted = max(60, width // 2 if both else width)
+        if (wanted, both) != self._width:
+            self._width = (wanted, both)
+            for chart in self.charts:
+                dpg.configure_item(chart.plot, width=wanted)
+            dpg.configure_item(self.charts[1].plot, show=both)
+
+    # -- exports -------------------------------------------------------------------------------------------------------
+
+    def export_png(self) -> None:
+        def write(path: Path) -> None:
+            curves = frozen(curves_of(self._core.trainer.record, self._past.earlier, self._core.preferences.smoothing))
+            picture_of(curves, self._core.document.name, self._core.preferences.log_axis).save(path)
+
+        self._export(write, ".png")
+
+    def export_csv(self) -> None:
+        def write(path: Path) -> None:
+            write_file(path, csv_of(curves_of(self._core.trainer.record, self._past.earlier)).encode())
+
+        self._export(write, ".csv")
+
+    def _export(self, write: Callable[[Path], None], ending: str) -> None:
+        core = self._core
+        if not core.trainer.record.series:
+            core.say(text("plots.nothing"), error=True)
+            return
+
+        def then(path: Path) -> None:
+            try:
+                write(path)
+            except (OSError, ProjectError) as error:
+                core.say(str(error), error=True)
+            else:
+                core.say(text("plots.saved", name=path.name))
+
+        name = f"{core.document.name or 'run'}{ending}"
+        self._dialogs.file(text(f"plots.{ending[1:]}"), then, saving=True, name=name, purpose="plots", endings=(ending,))
