@@ -37,5 +37,5 @@ class Budget:
         return True
 
     def spent(self, now: float, seconds: float) -> None:
-        """A look that ended now has cost so much of training's time."""
-        self._free_at = max(self._free_at, now + seconds / self._share - seconds)
+        """A look that ended now has cost so much of training's time. Those of others that were under way with it add to that."""
+        self._free_at = max(self._free_at, now) + seconds / self._share - seconds

@@ -34,6 +34,7 @@ PLANE = 64  # pixels of a side
 SHOWN_POINTS = 240
 DEEP = 3  # histograms of one node that are shown together
 BINS = 48
+PANEL = 1.3  # width by height of the panel, about
 
 
 @dataclass(frozen=True)
@@ -217,8 +218,11 @@ def _shown(
             return Fault(text("preview.nothing"))
 
 
-def picture(values: Array, kind: str, sample: int) -> Picture:
-    """Values of samples as pictures. "maps": all channels of one sample, toned together, else one picture for each sample."""
+def picture(values: Array, kind: str, sample: int, aspect: float = PANEL) -> Picture:
+    """Values of samples as pictures. "maps": all channels of one sample, toned together, else one picture for each sample.
+
+    `aspect`: width by height of where it will be shown.
+    """
     if kind == "maps":
         chosen = values[min(sample, len(values) - 1)][:SHOWN_MAPS]
         name = "signed" if chosen.size and (np.nan_to_num(chosen) < 0).any() else "sea"
@@ -229,7 +233,7 @@ def picture(values: Array, kind: str, sample: int) -> Picture:
     else:
         tones = [toning.tone(values[min(sample, len(values) - 1)], "signed" if (values < 0).any() else "sea")]
     height, width = tones[0].shape[:2]
-    columns = toning.columns_for(len(tones), height, width)
+    columns = toning.columns_for(len(tones), height, width, aspect)
     samples = len(values) if kind == "maps" or values.ndim != 4 else 0
     return Picture(toning.grid(tones, columns), columns, (height + toning.GAP, width + toning.GAP), samples=samples)
 
@@ -238,6 +242,17 @@ def _span(values: Array) -> tuple[float, float]:
     """Least and greatest of the finite values; 0 to 0 where there are none."""
     known = values[np.isfinite(values)]
     return (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+
+
+def marks(low: float, high: float) -> tuple[float, ...]:
+    """Round numbers to write below a histogram, three to six; none so near to an end that its digits would be cut off."""
+    span = high - low
+    if not span > 0 or not np.isfinite(span):
+        return (low,) if np.isfinite(low) else ()
+    power = 10.0 ** np.floor(np.log10(span))
+    step = next(unit * power for unit in (0.2, 0.25, 0.5, 1.0, 2.0) if span / (unit * power) <= 5.5)
+    first, last = int(np.ceil((low + 0.06 * span) / step)), int(np.floor((high - 0.06 * span) / step))
+    return tuple(number * float(step) for number in range(first, last + 1))
 
 
 def facts(values: Array) -> Facts:
@@ -276,7 +291,7 @@ def _samples(session: Session, purpose: Purpose) -> Picture:
     label, said = judged(session, purpose, JUDGED_SHOWN)
     tones = [toning.colored(image) for image in found]
     height, width = tones[0].shape[:2]
-    columns = max(1, round(float(np.sqrt(len(tones) * 1.25))))
+    columns = toning.columns_for(len(tones), height, width, PANEL)
     right = tuple(bool(a == b) for a, b in zip(label, said, strict=True))
     captions = tuple(f"{b}" if a == b else f"{b} ({a})" for a, b in zip(label, said, strict=True))
     return Picture(toning.grid(tones, columns), columns, (height + toning.GAP, width + toning.GAP), captions, right)
@@ -316,9 +331,9 @@ def thumbnail(values: Array, side: int) -> tuple[Array, tuple[int, int]]:
     The picture as `toning.fitted` gives it.
     """
     if values.ndim == 4 and values.shape[1] not in (1, 3):
-        return toning.fitted(picture(values[:1, :16], "maps", 0).rgba, side)
+        return toning.fitted(picture(values[:1, :16], "maps", 0, 1.0).rgba, side)
     if is_picture(values.shape):
-        return toning.fitted(picture(values[:4], "image", 0).rgba, side)
+        return toning.fitted(picture(values[:4], "image", 0, 1.0).rgba, side)
     if values.ndim == 3 and min(values.shape[1:]) > 1:
         return toning.fitted(picture(values[:1], "image", 0).rgba, side)
     return toning.fitted(toning.bars(histogram(values, 64).counts, 40), side)

@@ -68,9 +68,13 @@ def colored(image: Array) -> Array:
     return np.ascontiguousarray(picture)
 
 
-def columns_for(count: int, height: int, width: int) -> int:
-    """Columns of a grid that comes close to a square."""
-    return max(1, min(count, round(float(np.sqrt(count * height / max(width, 1))))))
+def columns_for(count: int, height: int, width: int, aspect: float = 1.0) -> int:
+    """Columns of a grid whose pictures are as large as can be in a room of this width by height; of equal ones the flattest."""
+    def size(columns: int) -> tuple[float, int, int]:
+        rows = -(-count // columns)
+        return min(aspect / (columns * max(width, 1)), 1 / (rows * max(height, 1))), -rows, -columns
+
+    return max(range(1, max(1, count) + 1), key=size)
 
 
 def grid(pictures: Sequence[Array], columns: int) -> Array:

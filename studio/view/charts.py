@@ -8,7 +8,7 @@ import numpy as np
 
 from munet.inspect import Histogram
 from studio import toning
-from studio.previews import DEEP, PLANE, Bars, Confusion, Facts, Picture, Plane
+from studio.previews import DEEP, PLANE, Bars, Confusion, Facts, Picture, Plane, marks
 from studio.texts import text
 from studio.view import theme
 from studio.view.gui import Tag, clear, dpg
@@ -106,7 +106,9 @@ def _fill(x: Tag, y: Tag, histogram: Histogram, log: bool) -> None:
         dpg.add_line_series(across, up, parent=y)
         for series in dpg.get_item_children(y, 1):
             dpg.bind_item_theme(series, theme.area_theme(toning.CLASSES[0]))
-    dpg.set_axis_limits(x, float(histogram.edges[0]), max(float(histogram.edges[-1]), float(histogram.edges[0]) + 1e-30))
+    low, high = float(histogram.edges[0]), float(histogram.edges[-1])
+    dpg.set_axis_limits(x, low, max(high, low + 1e-30))
+    dpg.set_axis_ticks(x, tuple((f"{mark:.4g}", mark) for mark in marks(low, high)))
     dpg.set_axis_limits(y, 0.0, max(float(tall.max(initial=0.0)) * 1.05, 1e-9))
 
 

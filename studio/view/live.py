@@ -5,7 +5,7 @@ Which nodes show one is switched for each and remembered for each project in the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from munet import MunetError, Session
 from studio.nodeviews import NodeView
 from studio.previews import thumbnail
+from studio.texts import text
 from studio.view import theme
 from studio.view.canvas import Canvas
 from studio.view.core import Core
@@ -30,6 +31,7 @@ SAMPLES = 16
 LEAST_ZOOM = 0.25  # smaller ones show nothing
 GAP = 8.0  # canvas units between a node and its preview
 PAD = 5.0
+SIZE = 12  # of words
 
 
 class Live:
@@ -37,16 +39,18 @@ class Live:
 
     def __init__(self, core: Core, canvas: Canvas, looks: Looks):
         self._core, self._looks = core, looks
-        self._layer = canvas.layer("previews")
+        self._layer, self._pen = canvas.layer("previews"), canvas.pen
         self.pool = Pool(MOST, SIDE)
         self._drawn: object = None
         self._version = 0  # counts new contents of textures
 
     def sync(self, now: float) -> None:
         self._sync_gradients(now)
+        if not self._core.trainer.has_session:
+            self.pool.keep(set())  # what they show is of a session that has gone
         shown = self._shown() if self._core.previews else {}
         if shown:
-            paths = tuple(sorted(shown))
+            paths = self._asked(shown)
             self._looks.want("live previews", paths, lambda session: thumbnails(session, paths), self._hear, now)
         elif self._drawn is None:
             return
@@ -70,16 +74,23 @@ class Live:
         found = {path: core.scene.views[id_] for id_ in near if (path := inside.path_of(id_)) in core.previews}
         return dict(sorted(found.items())[:MOST])
 
-    def _hear(self, found: dict[str, Thumbnail]) -> None:
-        self._draw({path: view for path, view in self._shown().items() if self.pool.get(path) or path in found}, found)
+    def _asked(self, shown: Mapping[str, NodeView]) -> tuple[str, ...]:
+        """Nodes that the session is asked for: all, if there are textures for all; then moving the canvas needs no other look."""
+        every = self._core.previews
+        return tuple(sorted(every if len(every) <= MOST else shown))
 
-    def _draw(self, shown: dict[str, NodeView], found: dict[str, Thumbnail] | None = None) -> None:
-        """Draw anew if something moved, appeared or has new contents."""
-        for path, (rgba, used) in (found or {}).items():
-            texture = self.pool.take(path) if path in shown else None
+    def _hear(self, found: dict[str, Thumbnail]) -> None:
+        shown = self._shown()
+        self.pool.keep(set(self._asked(shown)))
+        for path, (rgba, used) in found.items():
+            texture = self.pool.take(path)
             if texture is not None:
                 texture.put(rgba, used)
                 self._version += 1
+        self._draw(shown)
+
+    def _draw(self, shown: dict[str, NodeView]) -> None:
+        """Draw anew if something moved, appeared or has new contents."""
         selected = self._core.document.selection.nodes
         places = tuple((path, view.x, view.y, view.width, view.height, view.id in selected) for path, view in shown.items())
         now = (places, self._version, self._core.trainer.has_session) if places else None
@@ -87,7 +98,7 @@ class Live:
             return
         self._drawn = now
         dpg.delete_item(self._layer, children_only=True)
-        self.pool.keep(set(shown))
+        self.pool.keep(set(self._asked(shown)))
         for path, view in shown.items():
             self._draw_one(path, view, view.id in selected)
 
@@ -102,6 +113,10 @@ class Live:
         dpg.draw_line((left + 14, top - GAP), (left + 14, top), parent=self._layer, color=theme.LINE, thickness=2)
         dpg.draw_rectangle((left, top), (left + view.width, top + tall + 2 * PAD), fill=(*theme.BAR, 235), **frame)
         if texture is None:
+            words = text("preview.pending" if self._core.trainer.has_session else "preview.not_there")
+            words = self._pen.fitted(words, room, SIZE)
+            at = (left + (view.width - self._pen.width(words, SIZE)) / 2, top + PAD + (tall - SIZE) / 2)
+            self._pen.text(at, words, self._layer, SIZE, theme.DIM)
             return
         x, y = left + (view.width - wide) / 2, top + PAD
         dpg.draw_image(texture.tag, (x, y), (x + wide, y + tall), uv_max=texture.uv_max, parent=self._layer)

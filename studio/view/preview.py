@@ -55,8 +55,9 @@ class Preview:
     def _choose_sample(self, sender: Tag, number: int) -> None:
         self.wish = replace(self.wish, sample=number)
 
-    def _choose_output(self, sender: Tag, name: str) -> None:
-        self.wish = replace(self.wish, socket=name)
+    def _choose_output(self, sender: Tag, socket: str) -> None:
+        known = self.seen.sockets if self.seen is not None else ()
+        self.wish = replace(self.wish, socket=next((name for name in known if _socket(name) == socket), ""))
 
     def _redraw(self) -> None:
         self._changed = True
@@ -150,6 +151,11 @@ class Preview:
         dpg.set_value(self.combo, value)
         dpg.configure_item(self.log, show=isinstance(seen.shown, Bars))
         dpg.configure_item(self.sample, show=samples > 1, max_value=max(1, samples - 1))
-        dpg.configure_item(self._outputs, show=several, items=list(seen.sockets))
-        dpg.set_value(self._outputs, seen.wish.socket or (seen.sockets[0] if seen.sockets else ""))
+        dpg.configure_item(self._outputs, show=several, items=[_socket(name) for name in seen.sockets])
+        dpg.set_value(self._outputs, _socket(seen.wish.socket or (seen.sockets[0] if seen.sockets else "")))
         dpg.configure_item(self.open, show=False)
+
+
+def _socket(name: str) -> str:
+    """Of a tensor's name, "node.socket"; the node is known, and there is little room."""
+    return name.rpartition(".")[2]

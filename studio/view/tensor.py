@@ -15,6 +15,7 @@ import numpy as np
 from munet import MunetError, Session, write_file
 from munet.inspect import TensorView, summary
 from studio import messages, slices, toning
+from studio.icons import icon
 from studio.texts import text
 from studio.view import theme
 from studio.view.core import Core
@@ -26,8 +27,10 @@ Array = np.ndarray[Any, Any]
 SaveAs = Callable[[str, str, Callable[[Path], None]], None]  # title, name of the file, what is done with the path
 
 ROWS, COLUMNS = 24, 8  # of the table
-MAP = 96  # pixels of the picture
+MAP = 66  # pixels of the picture
 SAMPLES = 32
+GAP = 5  # pixels between the sliders
+MARGIN = 16  # of the panel, left and right together
 HELD, TRAINING, GRADIENT = "held_out", "training", "gradient"
 
 
@@ -35,7 +38,7 @@ class TensorPanel:
     """`name` is the tensor that is shown, `batch` where its samples are from, `values` what it holds."""
 
     def __init__(self, core: Core, parent: Tag, looks: Looks, save_as: SaveAs):
-        self._core, self._looks, self._save_as = core, looks, save_as
+        self._core, self._looks, self._save_as, self._parent = core, looks, save_as, parent
         self.node, self.name, self.batch = "", "", HELD
         self.tensors: tuple[TensorView, ...] = ()
         self.values: Array | None = None
@@ -50,15 +53,16 @@ class TensorPanel:
             with dpg.group(horizontal=True):
                 self.combo: Tag = dpg.add_combo([], width=150, callback=self._choose)
                 self.batches: Tag = dpg.add_combo([], width=-1, callback=self._choose_batch)
-            self._facts: Tag = dpg.add_text("", wrap=0, color=theme.DIM)
-            self._strange: Tag = dpg.add_text("", wrap=0, color=theme.ERROR, show=False)
             with dpg.group(horizontal=True):
                 self._map: Tag = dpg.add_drawlist(MAP, MAP)
-                self._axes: Tag = dpg.add_group()
+                self._facts: Tag = dpg.add_text("", wrap=0, color=theme.DIM)
+            self._strange: Tag = dpg.add_text("", wrap=0, color=theme.ERROR, show=False)
             with dpg.group(horizontal=True):
-                self.copy: Tag = dpg.add_button(label=text("tensor.copy"), small=True, callback=self._copy)
-                self.save: Tag = dpg.add_button(label=text("tensor.save"), small=True, callback=self._save)
-                self._shape: Tag = dpg.add_text("", color=theme.DIM)
+                self.copy: Tag = dpg.add_button(label=text("tensor.copy"), callback=self._copy)
+                self.save: Tag = dpg.add_button(label=text("tensor.npy"), callback=self._save)
+                self._turns: dict[str, Tag] = {word: dpg.add_combo([], width=82, callback=self._turn, user_data=word, show=False)
+                                               for word in ("down", "right")}  # fmt: skip
+            self._sliders: Tag = dpg.add_group(horizontal=True, horizontal_spacing=GAP)
             self._lines, self._cells = _table()
         self._empty: Tag = dpg.add_text(text("tensor.none"), parent=parent, color=theme.DIM, wrap=0)
 
@@ -135,7 +139,8 @@ class TensorPanel:
         tensor = self.tensor
         shape = self.values.shape if self.values is not None else ()
         batches = [] if tensor is None else [HELD, TRAINING, GRADIENT] if tensor.socket else [HELD, GRADIENT]
-        now = (self.tensors, self.name, self.batch, shape, self.cut.down, self.cut.across)
+        width = dpg.get_item_rect_size(self._parent)[0] - MARGIN
+        now = (self.tensors, self.name, self.batch, shape, self.cut.down, self.cut.across, width)
         if now == self._controls_seen:
             return
         self._controls_seen = now
@@ -146,33 +151,32 @@ class TensorPanel:
             titles[0] = text("tensor.value")
         dpg.configure_item(self.batches, items=titles)
         dpg.set_value(self.batches, titles[batches.index(self.batch)] if self.batch in batches else titles[0] if titles else "")
-        clear(self._axes)
-        for word, axis in (("rows", self.cut.down), ("columns", self.cut.across)) if len(shape) > 1 else ():
-            names = [text(f"tensor.{word}", axis=each, size=size) for each, size in enumerate(shape)]
-            dpg.add_combo(
-                names, parent=self._axes, default_value=names[axis], width=-1, user_data=(word, names), callback=self._turn
-            )
-        for axis, size in enumerate(shape):
-            limit = size - 1
-            if axis in (self.cut.down, self.cut.across):
-                limit = size - (ROWS if axis == self.cut.down else COLUMNS)
-            if limit > 0:
-                dpg.add_slider_int(
-                    parent=self._axes, width=-1, max_value=limit, default_value=min(limit, self.cut.at[axis]), clamped=True,
-                    format=text("tensor.axis", axis=axis), user_data=axis, callback=self._move,
-                )  # fmt: skip
+        for word, axis in (("down", self.cut.down), ("right", self.cut.across)):
+            dpg.configure_item(self._turns[word], show=len(shape) > 1, items=[_axis(word, each) for each in range(len(shape))])
+            dpg.set_value(self._turns[word], _axis(word, axis))
+        limits = {axis: limit for axis, size in enumerate(shape) if (limit := size - self._shown_along(axis)) > 0}
+        clear(self._sliders)
+        dpg.configure_item(self._sliders, show=bool(limits))
+        for axis, limit in limits.items():
+            dpg.add_slider_int(
+                parent=self._sliders, width=max(40, int((width - GAP * (len(limits) - 1)) / len(limits))), max_value=limit,
+                default_value=min(limit, self.cut.at[axis]), clamped=True, format=text("tensor.at", axis=axis), user_data=axis,
+                callback=self._move,
+            )  # fmt: skip
 
-    def _turn(self, sender: Tag, title: str, choice: tuple[str, list[str]]) -> None:
-        word, names = choice
-        axis = names.index(title)
-        self.cut = self.cut.with_axes(axis, self.cut.across) if word == "rows" else self.cut.with_axes(self.cut.down, axis)
+    def _shown_along(self, axis: int) -> int:
+        """How many elements of an axis the table has room for."""
+        return ROWS if axis == self.cut.down else COLUMNS if axis == self.cut.across else 1
+
+    def _turn(self, sender: Tag, title: str, word: str) -> None:
+        axis = next(each for each in range(len(self.cut.at)) if _axis(word, each) == title)
+        self.cut = self.cut.with_axes(axis, self.cut.across) if word == "down" else self.cut.with_axes(self.cut.down, axis)
 
     def _move(self, sender: Tag, index: int, axis: int) -> None:
         self.cut = self.cut.moved(axis, index)
 
     def _draw(self) -> None:
         values = self.values
-        dpg.set_value(self._shape, "")
         if values is None:
             dpg.set_value(self._facts, self._fault)
             dpg.configure_item(self._strange, show=False)
@@ -182,8 +186,8 @@ class TensorPanel:
             zeros = 100 * found.zeros / max(1, values.size)
             words = text("tensor.facts", minimum=found.minimum, maximum=found.maximum, mean=found.mean,
                          deviation=found.deviation, zeros=zeros)  # fmt: skip
-            dpg.set_value(self._facts, words)
-            dpg.set_value(self._shape, f"{values.dtype}  {' × '.join(map(str, values.shape)) or '1'}")
+            shape = f"{values.dtype}  {' × '.join(map(str, values.shape)) or '1'}"
+            dpg.set_value(self._facts, f"{shape}\n{words}" if found.strange < values.size else shape)
             strange = [text("tensor.strange", count=found.strange, size=values.size)] if found.strange else []
             if self.held and self.batch != HELD:
                 strange.append(text("tensor.held"))
@@ -272,6 +276,11 @@ def _title(tensor: TensorView) -> str:
     if tensor.kind == "input":
         return f"in {tensor.socket}: {tensor.name}"
     return tensor.name
+
+
+def _axis(word: str, axis: int) -> str:
+    """Which axis of a tensor goes down or across the table."""
+    return f"{icon(word)} {text('tensor.axis', axis=axis)}"
 
 
 def _table() -> tuple[list[Tag], list[list[Tag]]]:

@@ -152,7 +152,8 @@ def test_gradients_go_on_with_another_drawing_and_programs_are_given_back():
                 np.testing.assert_allclose(found, expected[name], rtol=2e-4, atol=2e-6, err_msg=name)
         for name in list(expected)[:4]:
             session.gradients([name, "two.y"])
-        loaded = [name for name in session.executor._loaded if name.startswith("gradients")]  # pyright: ignore[reportAttributeAccessIssue]
+        programs = session.executor._loaded  # pyright: ignore[reportAttributeAccessIssue]
+        loaded = [name for name in programs if name.startswith("gradients")]
         assert len(loaded) == KEPT
 
 

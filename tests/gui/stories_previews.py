@@ -9,7 +9,7 @@ import numpy as np
 from munet import load_project, save_project
 from studio import messages
 from studio.document import selected
-from studio.previews import Bars, Confusion, Facts, Picture
+from studio.previews import Bars, Confusion, Facts, Letters, Picture, Plane
 from studio.view.gui import dpg
 from tests.gui.hand import PROJECTS, Hand
 
@@ -73,17 +73,57 @@ def previews(hand: Hand) -> None:
     hand.until(lambda: app.preview.seen is not None and app.preview.seen.step == core.trainer.record.step)
 
 
+def wholes(hand: Hand) -> None:
+    """What a network does as a whole: classes over the plane, and text that it writes, a few letters at a time."""
+    app = hand.app
+    core = app.core
+    hand.open("spiral_mlp")
+    app.panels.show("preview")
+    core.trainer.step(200)
+    hand.until(lambda: core.trainer.record.step == 200)
+    surface = choose(hand, "")
+    assert isinstance(surface, Plane) and [kind for kind, _ in surface.points] == [0, 1, 2]
+    hand.picture("preview-surface")
+    graph = load_project(PROJECTS / "char_gpt.json")
+    small = {"text": {"length": 8, "batch": 2, "every": 64}, "letters": {"count": 61, "width": 16}}
+    small |= {f"block {number}": {"heads": 2} for number in (1, 2, 3)}
+    nodes = {id_: replace(node, params=small.get(id_, node.params)) for id_, node in graph.nodes.items()}
+    path = hand.folder / "text.json"
+    save_project(replace(graph, nodes=nodes), path)
+    app.actions.open_path(path)
+    hand.until(lambda: core.findings.version == core.document.version)
+    assert core.trainer.hand_over()
+    hand.until(lambda: core.trainer.phase == messages.READY)
+    assert isinstance(choose(hand, ""), Letters)
+    typist = app.preview.typist
+    hand.until(lambda: typist.writing is not None and len(typist.writing.written) > 12)
+    begun = typist.writing
+    hand.press(typist.button)
+    hand.until(lambda: typist.writing is not None and typist.writing is not begun and len(typist.writing.written) > 12)
+    hand.picture("preview-text")
+
+
 def tensors(hand: Hand) -> None:
     """P shows a preview below a node and remembers it; V the numbers of a tensor: slices, axes, copy; gradient norms by node."""
     app = hand.app
     core = app.core
     small_digits(hand)
-    core.trainer.step(2)
-    hand.until(lambda: core.trainer.record.step == 2)
+    layer = app.canvas.layer("previews")
     hand.click(hand.node("conv 1"))
     hand.key("p")
+    assert dpg.get_item_children(layer, 2) and app.live.pool.get("conv 1") is None
+    hand.picture("live-before")
+    core.trainer.step(2)
+    hand.until(lambda: core.trainer.record.step == 2)
     hand.until(lambda: app.live.pool.get("conv 1") is not None)
     assert core.previews == {"conv 1"} and core.preferences.previews_of(core.document.path) == {"conv 1"}
+    zoom = core.camera.zoom
+    core.camera.zoom_to((0.0, 0.0), 0.2)
+    hand.frames(3)
+    assert not dpg.get_item_children(layer, 2)
+    core.camera.zoom_to((0.0, 0.0), zoom)
+    hand.frames(3)
+    assert dpg.get_item_children(layer, 2) and app.live.pool.get("conv 1") is not None
     core.preferences = replace(core.preferences, color_mode="gradient")
     hand.until(lambda: "conv 1" in core.gradient_norms)
     assert core.gradient_norms["conv 1"] > 0 and "relu 1" not in core.gradient_norms
@@ -127,4 +167,4 @@ def held(hand: Hand) -> None:
     hand.picture("held")
 
 
-STORIES = (previews, tensors, held)
+STORIES = (previews, wholes, tensors, held)

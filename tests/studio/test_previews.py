@@ -25,6 +25,7 @@ from studio.previews import (
     confusion,
     kinds_of,
     look,
+    marks,
     picture,
     thumbnail,
 )
@@ -76,6 +77,25 @@ def test_a_grid_keeps_every_picture_and_leaves_gaps_clear():
     whole = toning.grid(pictures, 3)
     assert whole.shape == (2 * 2 + 1, 3 * 3 + 2, 4)
     assert (whole[0:2, 4:7] == 2).all() and (whole[3:5, 0:3] == 4).all() and (whole[2] == 0).all() and (whole[3:, 8:] == 0).all()
+
+
+def test_a_grid_has_the_columns_that_make_its_pictures_largest():
+    found = [toning.columns_for(count, 28, 28, 1.3) for count in (1, 4, 6, 16, 20, 64)]
+    assert found == [1, 2, 3, 4, 5, 10]
+    assert toning.columns_for(6, 28, 28) == 3 and toning.columns_for(4, 10, 200) == 1 and toning.columns_for(4, 200, 10) == 4
+
+
+@pytest.mark.parametrize(("low", "high"), [(-1.1, 2.3), (0.0, 1.0), (-3e-7, 1e-7), (5.0, 5.5), (-0.16, 17.0), (1e30, 9e30)])
+def test_marks_below_a_histogram_are_few_round_and_away_from_its_ends(low: float, high: float):
+    found = marks(low, high)
+    assert 3 <= len(found) <= 6 and len({f"{mark:.4g}" for mark in found}) == len(found)
+    assert low + 0.05 * (high - low) < found[0] and found[-1] < high - 0.05 * (high - low)
+    for mark in found:
+        assert float(f"{mark:.4g}") == pytest.approx(mark, abs=1e-6 * (high - low))
+
+
+def test_a_histogram_of_one_value_is_marked_with_it_and_one_without_values_not_at_all():
+    assert marks(2.5, 2.5) == (2.5,) and marks(np.nan, np.nan) == ()
 
 
 @pytest.mark.parametrize("size", [(1, 1), (28, 28), (5, 100), (300, 7), (512, 512), (129, 128)])
