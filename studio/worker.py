@@ -74,7 +74,7 @@ class Worker:
         self.cancelled = threading.Event()
         self._session: Session | None = None
         self._opened: Open | None = None
-        self._open_failed = False
+        self._open_failed = self._redraw_failed = False
         self._resting = IDLE  # the phase before a compile
         self._staged = 0.0
         self._profile_every_s = self._profiled = 0.0
@@ -132,6 +132,7 @@ class Worker:
             work()
         except CompileCancelled:
             self._put(Failed("cancelled", (), name))
+            self._redraw_failed = name == "Replace"
             self._rest()
         except NonFiniteError as error:
             self._running.flush()
@@ -155,6 +156,8 @@ class Worker:
 
     def _refused(self, message: Failed) -> None:
         """A run that fails is over; a refused command leaves everything as it was."""
+        if message.command == "Replace":
+            self._redraw_failed = True
         if message.command in ("Run", "Step"):
             self._running.flush()
             self._running.drop()
@@ -177,6 +180,8 @@ class Worker:
     def _obey(self, command: Command) -> None:
         if self._open_failed and not isinstance(command, Open | Replace | Close):
             return  # it was asked for together with the opening that failed
+        if self._redraw_failed and isinstance(command, Run | Step) and self.phase != RUNNING:
+            return  # it was meant for the drawing that was refused, not for the one before it
         match command:
             case Open():
                 self._open(command)
@@ -294,7 +299,7 @@ class Worker:
         self._session = self._open_session(
             command.graph, command.device, seed=command.seed, weights=command.weights, progress=self._compiling
         )
-        self._opened, self._open_failed = command, False
+        self._opened, self._open_failed, self._redraw_failed = command, False, False
         self._put(self._now_open(command.version, time.perf_counter() - started, None))
         self._become(READY)
 
@@ -313,6 +318,7 @@ class Worker:
         self._begin_compile(COMPILING)
         started = time.perf_counter()
         carried = session.replace(command.graph, progress=self._compiling)
+        self._redraw_failed = False
         self._keeper.redrawn(command.graph)
         if self._opened is not None:
             self._opened = Open(command.graph, self._opened.device, self._opened.seed, command.version)

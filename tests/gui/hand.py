@@ -104,7 +104,9 @@ class Hand:
         self.until(lambda: self.app.inspector.field(name) is not None, 10.0)
         self.frames(2)
         left, top = dpg.get_item_rect_min(self.app.inspector.field(name))
-        self.double_click((left + 20, top + 10))
+        self.to((left + 20, top + 10))
+        self.x("keydown", "Control_L", "click", "1", "keyup", "Control_L")  # makes a slider a field, however slow frames are
+        self.frames(4)
         self.key("ctrl+a")
         self.type(words)
         self.key("Return")
@@ -118,6 +120,7 @@ class Hand:
         self.press(files.name)
         self.key("ctrl+a")
         self.type(str(path))
+        self.until(lambda: dpg.get_value(files.name) == str(path), 10.0)
         self.key("Return")
         self.until(lambda: not files.is_open, 10.0)
 

@@ -62,7 +62,8 @@ def display_of(folder: Path, size: tuple[int, int] = (1280, 800)) -> Iterator[Di
     """A free display; Xvfb picks the number itself."""
     reader, writer = os.pipe()
     screen = f"{size[0]}x{size[1]}x24"
-    command = ["Xvfb", "-displayfd", str(writer), "-screen", "0", screen, "-nolisten", "tcp", "-fbdir", str(folder)]
+    # A server without clients starts anew, and refuses who comes just then: xdotool is often the only client for a moment.
+    command = ["Xvfb", "-displayfd", str(writer), "-screen", "0", screen, "-nolisten", "tcp", "-noreset", "-fbdir", str(folder)]
     with subprocess.Popen(command, pass_fds=(writer,), stderr=subprocess.DEVNULL) as server:
         os.close(writer)
         with os.fdopen(reader) as stream:

@@ -198,7 +198,9 @@ def _shown(hand: Hand, id_: str) -> Point:
     return hand.node(id_)
 
 
-NEEDS_MORE = ("enter", "expand", "paste", "export_weights", "checkpoint", "save_block")  # than two nodes of a project
+NEEDS_MORE = (  # than two nodes of a project
+    "enter", "expand", "paste", "export_weights", "checkpoint", "save_block", "export_csv", "export_plot_png",
+)  # fmt: skip
 
 
 STORIES = (select, draw, train, close, actions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -65,6 +66,38 @@ def test_the_command_opens_sleeps_and_quits(display: Display, cache: Path, tmp_p
     assert (tmp_path / "config" / "munet-studio" / "studio.json").is_file()
 
 
+BROKEN = {
+    "text": ("{ not json", "[Docking][Data]\nDockSpace ID=zzz\n"),
+    "bytes": ("\0\1\2", "\0\1\2[Window][###"),
+    "strange": ('{"ui_scale": "large", "recent": 3, "window": "x", "keys": []}', "[Window][###1000000001]\nPos=9,9\n" * 500),
+}
+
+
+@needs_display
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", BROKEN)
+def test_broken_settings_and_layout_do_not_keep_the_window_shut(kind: str, display: Display, cache: Path, tmp_path: Path) -> None:
+    environ = environment(display, tmp_path, cache)
+    folder = tmp_path / "config" / "munet-studio"
+    folder.mkdir(parents=True)
+    for name, content in zip(("studio.json", "layout.ini"), BROKEN[kind], strict=True):
+        (folder / name).write_text(content)
+    command = [sys.executable, "-X", "faulthandler", "-m", "munet", "studio", "xor"]
+    with subprocess.Popen(command, cwd=ROOT, env=environ, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            end = time.monotonic() + 40
+            while process.poll() is None and time.monotonic() < end:
+                time.sleep(1.0)
+                subprocess.run(["xdotool", "mousemove", "600", "300"], env=environ, check=True, timeout=20)
+                subprocess.run(["xdotool", "key", "--delay", "80", "ctrl+q"], env=environ, check=True, timeout=20)
+            assert process.wait(5) == 0
+            assert process.stderr is not None and "Traceback" not in process.stderr.read()
+        finally:
+            process.kill()
+    json.loads((folder / "studio.json").read_text())
+    assert "[Docking]" in (folder / "layout.ini").read_text()
+
+
 def spent_s(pid: int) -> float:
     """CPU time that a process has taken."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -87,3 +120,14 @@ def test_without_the_toolkit_it_says_what_to_install(tmp_path: Path) -> None:
     done = run(["-c", hide], environment(None, tmp_path, tmp_path))
     assert done.code == 2
     assert "pip install 'munet-studio[studio]'" in done.err and "Traceback" not in done.err
+
+
+def test_without_a_library_of_the_toolkit_it_names_it(tmp_path: Path) -> None:
+    package = tmp_path / "dearpygui"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "dearpygui.py").write_text("raise ImportError('libGL.so.1: cannot open shared object file')")
+    start = f"import sys; sys.path[:0] = [{str(tmp_path)!r}]; sys.argv = ['munet', 'studio']; from munet.cli import main; main()"
+    done = run(["-c", start], environment(None, tmp_path, tmp_path))
+    assert done.code == 2
+    assert "libGL.so.1" in done.err and "Traceback" not in done.err

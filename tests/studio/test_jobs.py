@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from munet import DeviceLost, Edge, Finished, Graph, Node, Saved, Session
+from munet import DeviceLost, Edge, Finished, Graph, Node, OutOfDeviceMemory, Saved, Session
 from studio.commands import SetParam
 from studio.document import Document
 from studio.jobs import Jobs
@@ -283,6 +283,42 @@ def test_lost_devices_and_slips_are_told_and_survived(kind: str, session: type[S
     desk.open(xor())
     assert desk.ask(lambda s: s.step_count) == 0
     assert jobs.close()
+
+
+def test_too_little_memory_is_told_and_survived():
+    def full(*arguments: Any, **options: Any) -> Session:
+        if not refused:
+            refused.append(True)
+            raise OutOfDeviceMemory("arena: 9 GiB are needed, 1 GiB is free")
+        return Session.open(*arguments, **options)
+
+    refused: list[bool] = []
+    jobs = Jobs(full)
+    desk = Desk(jobs)
+    jobs.submit(Open(xor(), "cpu"))
+    jobs.submit(Run())
+    failed = desk.failed()
+    assert (failed.kind, failed.command) == ("refused", "Open") and "9 GiB are needed" in failed.problems[0].found
+    desk.phase(FAILED)
+    desk.open(xor())
+    jobs.submit(Run())
+    desk.phase(RUNNING)
+    assert jobs.close()
+
+
+def test_what_was_meant_for_a_refused_drawing_does_not_train_the_one_before(desk: Desk):
+    graph = xor()
+    desk.open(graph)
+    linear = next(id_ for id_, node in graph.nodes.items() if node.operator == "Linear")
+    broken = replace(graph, nodes={**graph.nodes, linear: replace(graph.nodes[linear], params={"out_features": 0})})
+    for command in (Replace(broken, 2), Run(), Step(2)):
+        desk.jobs.submit(command)
+    assert desk.failed().command == "Replace"
+    assert desk.ask(lambda session: session.step_count) == 0
+    assert desk.jobs.phase == READY
+    desk.jobs.submit(Replace(graph, 3))
+    desk.jobs.submit(Run())
+    desk.until(lambda message: isinstance(message, Metrics))
 
 
 def test_the_caller_never_waits(desk: Desk):
