@@ -222,10 +222,6 @@ class Document:
         """Steps that can be taken back, the last one first."""
         return tuple(step.label for step in reversed(self._done))
 
-    @property
-    def redo_labels(self) -> tuple[str, ...]:
-        return tuple(step.label for step in reversed(self._undone))
-
     # -- looking around: no step of undo -------------------------------------------------------------------------------
 
     def select(self, selection: Selection) -> None:

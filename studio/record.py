@@ -115,7 +115,3 @@ class Record:
     @property
     def last(self) -> dict[str, float]:
         return {name: found.values[-1] for name, found in self.series.items() if found.values}
-
-    @property
-    def last_held_out(self) -> dict[str, float]:
-        return {name: found.values[-1] for name, found in self.held_out.items() if found.values}

@@ -12,6 +12,7 @@ from studio.keeping import Keeper
 from studio.messages import PAUSED, READY, Kept, Message, Metrics, Run, Told
 
 REPORT_EVERY_S = 1 / 30  # metrics of that time come in one message
+TIMED_STEPS = 2  # that a timing takes: passes, then levels
 STEPS_S = 0.05  # steps on demand are made in portions of about so long, between which commands are taken
 
 
@@ -25,6 +26,7 @@ class Running:
         self._pending: list[Progress] = []
         self._reported = 0.0
         self.steps_left = 0  # of those asked for one by one
+        self._mark: int | None = None  # events from here on are not yet taken in
 
     @property
     def has_run(self) -> bool:
@@ -38,7 +40,7 @@ class Running:
     def start(self, command: Run, session: Session) -> None:
         """Begin a run, or go on with the one there is."""
         session.resume()
-        self.steps_left = 0
+        self.steps_left, self._mark = 0, None  # what was not taken in is what the run brings first
         if self._run is None:
             self._total = command.total if command.total is not None else session.graph.run.steps
             if command.keep is not None and self._keeper.start(command.keep, session):
@@ -52,7 +54,7 @@ class Running:
             session.pause()
 
     def drop(self) -> None:
-        self._run, self.steps_left = None, 0
+        self._run, self.steps_left, self._mark = None, 0, None
         self._pending.clear()
 
     def advance(self, session: Session) -> str:
@@ -84,18 +86,28 @@ class Running:
                 self._put(Told(event))
         return ""
 
+    def has_room(self, session: Session) -> bool:
+        """Whether steps may be timed: those count, and a run must not become longer by them."""
+        return self._run is None or self._total is None or session.step_count + TIMED_STEPS <= self._total
+
+    def mark(self, session: Session) -> None:
+        """Before steps that no run of events brings: those that are asked for, and those that are timed between them."""
+        if self._mark is None and (self.steps_left or self._run is None):
+            self._mark = session.events(2**62).next
+
     def _step_on(self, session: Session) -> str:
         """A portion of the steps that were asked for."""
         started = time.perf_counter()
-        mark = session.events(2**62).next
+        self.mark(session)
         count = 1
         while self.steps_left and time.perf_counter() - started < STEPS_S:
             count = min(self.steps_left, 2 * count)
             self.steps_left -= count
             session.step(count)
-        for event in session.events(mark).events:
+        for event in session.events(self._mark or 0).events:
             if isinstance(event, Progress):
                 self._take_in(event)
+        self._mark = None
         self._keeper.report(session.step_count, session.metrics)
         if self.steps_left:
             return ""

@@ -12,6 +12,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from munet import Carried, DeviceLost, GraphError, MunetError, NonFiniteError, Problem, ProjectError, Saved, Session
@@ -118,7 +119,8 @@ class Worker:
     def _advance(self) -> None:
         session = self._need()
         phase = self._running.advance(session)
-        if self._profile_every_s and time.perf_counter() - self._profiled > self._profile_every_s:
+        due = self._profile_every_s and time.perf_counter() - self._profiled > self._profile_every_s
+        if due and self._running.has_room(session):
             self._profile(session)
         if phase:
             self._become(phase)
@@ -212,7 +214,7 @@ class Worker:
                 self._stop(session)
             case Reset():
                 if self._opened is not None:
-                    self._open(Open(session.graph, self._opened.device, self._opened.seed, self._opened.version))
+                    self._open(replace(self._opened, graph=session.graph))
             case SetValue():
                 session.set(command.node, command.param, command.value)
             case Evaluate():
@@ -313,7 +315,7 @@ class Worker:
         session = self._session
         if session is None:
             last = self._opened or Open(command.graph)
-            self._open(Open(command.graph, last.device, last.seed, command.version))
+            self._open(replace(last, graph=command.graph, version=command.version))
             return
         self._begin_compile(COMPILING)
         started = time.perf_counter()
@@ -321,7 +323,7 @@ class Worker:
         self._redraw_failed = False
         self._keeper.redrawn(command.graph)
         if self._opened is not None:
-            self._opened = Open(command.graph, self._opened.device, self._opened.seed, command.version)
+            self._opened = replace(self._opened, graph=command.graph, version=command.version)
         self._put(self._now_open(command.version, time.perf_counter() - started, carried))
         self._become(self._resting)
 
@@ -341,7 +343,7 @@ class Worker:
         self._running.flush()
         self._session = other
         session.close()
-        self._opened = Open(opened.graph, command.device, opened.seed, opened.version, opened.weights)
+        self._opened = replace(opened, device=command.device)
         self._running.move(other, runs=self._running.has_run and self._resting == RUNNING)
         self._put(self._now_open(opened.version, time.perf_counter() - started, None, moved=True))
         self._become(self._resting)
@@ -368,6 +370,7 @@ class Worker:
         self._session, self._open_failed = None, False
 
     def _profile(self, session: Session) -> None:
+        self._running.mark(session)
         self._put(Timed(session.timings(refresh=True)))
         self._profiled = time.perf_counter()
 

@@ -112,7 +112,7 @@ def time_program(program: Program, executor: Executor) -> float:
     """The median device time of a few runs of a program of one pass list, in µs. It is unloaded afterwards."""
     executor.load(program)
     try:
-        runs = [sum(p.us for p in executor.profile(program, first_step=0, feeds={})) for _ in range(TIMED_RUNS + 1)]
+        runs = [sum(p.us for p in executor.profile(program, first_step=0, feeds={})[1]) for _ in range(TIMED_RUNS + 1)]
     finally:
         executor.unload(program.name)
     return statistics.median(runs[1:])  # the first also warms up caches and clocks

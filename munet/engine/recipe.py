@@ -108,6 +108,7 @@ def follow(session: Session, total: int | None, folder: RunFolder | None) -> Ite
             reason = f"{judge.metric} has not improved for {judge.since} evaluations"
         if folder and (done or session.stopping or reason or _is_multiple(session.step_count, settings.checkpoint_every)):
             yield from _saved(session, folder, folder.checkpoint)
+    yield from _recorded(session.steps_until(session.step_count), folder)  # steps that were timed by themselves
     wall_s = time.perf_counter() - started
     yield session.tell(Finished(session.step_count, dict(session.metrics), wall_s, session.stopping or bool(reason), reason))
 

@@ -134,11 +134,16 @@ class Training:
         return 1000 * (self.totals.gpu_ms - ms) / timed if timed else None
 
     def profile(self, levels: bool = False) -> list[PassTime]:
-        """One more step of training, each pass timed alone, or each level; its metrics are not told."""
+        """One more step of training, each pass timed alone, or each level; told to the next who iterates.
+
+        Raises NonFiniteError. The step says nothing about the speed of others, so pacing and totals do not hear of it.
+        """
         self.drain()
         feeds = self.feeds(self.step_count, 1)
-        times = self.executor.profile(self.program, first_step=self.step_count, feeds=feeds, levels=levels)
+        ticket, times = self.executor.profile(self.program, first_step=self.step_count, feeds=feeds, levels=levels)
         self.step_count += 1
+        rate = 0.0 if not self._arrivals else self._rate(time.perf_counter(), self.step_count)
+        self._waiting.append(self._told(ticket, rate))
         return times
 
     def feeds(self, first_step: int, steps: int) -> dict[str, Array]:
@@ -177,18 +182,26 @@ class Training:
             self._arrivals.append((now, ticket.first_step))
         elapsed_s = now - self._arrivals[-1][0]
         self._arrivals.append((now, done))
-        rows, gpu_ms = self.executor.records(ticket), self.executor.gpu_ms(ticket)
+        gpu_ms = self.executor.gpu_ms(ticket)
         self._pace.measured(ticket.steps, 1000 * elapsed_s if gpu_ms is None else gpu_ms)
         self.totals.steps += ticket.steps
         if gpu_ms is not None:
             self.totals.gpu_ms += gpu_ms
             self.totals.timed_steps += ticket.steps
+        return self._told(ticket, self._rate(now, done))
+
+    def _rate(self, now: float, done: int) -> float:
+        """Steps a second of late."""
+        since, before = self._arrivals[0]
+        return (done - before) / max(now - since, 1e-9)
+
+    def _told(self, ticket: Ticket, rate: float) -> Event:
+        """The metrics of finished steps. Raises NonFiniteError if one of them failed; those before it are told next."""
+        rows, done = self.executor.records(ticket), ticket.first_step + ticket.steps
         names = self.program.records.names if self.program.records else ()
         shown = [i for i, name in enumerate(names) if not name.startswith("_")]
         failed = _failed_step(ticket, rows, names)
         names = tuple(names[i] for i in shown)
-        since, before = self._arrivals[0]
-        rate = (done - before) / max(now - since, 1e-9)
         if failed is not None:
             if failed > ticket.first_step:  # those before it went well; the next who iterates is told
                 self._waiting.append(self._progress(failed, rows[: failed - ticket.first_step, shown], names, rate))

@@ -192,7 +192,7 @@ class App:
 
     def _is_awake(self, now: float) -> bool:
         events = self.mouse.events + self.comfort.keyboard.events + self.canvas.version
-        others = (self.core, self.comfort, self.editing, self.shaders, self.past)
+        others = (self.core, self.comfort, self.editing, self.shaders, self.past, self.plots)
         if events != self._seen_events or any(part.busy for part in others):
             self._seen_events = events
             self._awake_until = now + AWAKE_S
@@ -209,6 +209,7 @@ class App:
         self.canvas.sync()
         self.live.sync(now)
         self.past.sync()
+        self.plots.hear()
         self.shaders.tick(now)
         self.comfort.sync(now)
         self.problems.sync()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import queue
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from munet import ProjectError, write_file
-from studio.plotlines import LOSS, csv_of, curves_of, frozen
+from studio.plotlines import LOSS, Curve, csv_of, curves_of, frozen
 from studio.plotpicture import picture_of
 from studio.texts import text
 from studio.view import theme
@@ -27,6 +29,8 @@ class Plots:
     def __init__(self, core: Core, parent: Tag, past: Past, dialogs: Dialogs):
         self._core, self._past, self._dialogs = core, past, dialogs
         self._drawn: tuple[object, float] = (None, 0.0)
+        self._written: queue.SimpleQueue[tuple[str, bool]] = queue.SimpleQueue()
+        self._writing = 0
         preferences = core.preferences
         with dpg.group(parent=parent, horizontal=True):
             dpg.add_checkbox(
@@ -90,34 +94,46 @@ class Plots:
                 dpg.configure_item(chart.plot, width=wanted)
             dpg.configure_item(self.charts[1].plot, show=both)
 
+    def hear(self) -> None:
+        """Once a frame: what came of exports."""
+        while not self._written.empty():
+            self._writing -= 1
+            self._core.say(*self._written.get())
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is being written."""
+        return self._writing > 0
+
     # -- exports -------------------------------------------------------------------------------------------------------
 
     def export_png(self) -> None:
-        def write(path: Path) -> None:
-            curves = frozen(curves_of(self._core.trainer.record, self._past.earlier, self._core.preferences.smoothing))
-            picture_of(curves, self._core.document.name, self._core.preferences.log_axis).save(path)
-
-        self._export(write, ".png")
+        core = self._core
+        smoothing, log, title = core.preferences.smoothing, core.preferences.log_axis, core.document.name
+        self._export(lambda path, curves: picture_of(curves, title, log).save(path), ".png", smoothing)
 
     def export_csv(self) -> None:
-        def write(path: Path) -> None:
-            write_file(path, csv_of(curves_of(self._core.trainer.record, self._past.earlier)).encode())
+        self._export(lambda path, curves: write_file(path, csv_of(curves).encode()), ".csv")
 
-        self._export(write, ".csv")
-
-    def _export(self, write: Callable[[Path], None], ending: str) -> None:
+    def _export(self, write: Callable[[Path, list[Curve]], None], ending: str, smoothing: float = 0.0) -> None:
+        """Ask for a file; it is written on a thread of its own, as a picture takes longer than a frame may."""
         core = self._core
         if not core.trainer.record.series:
             core.say(text("plots.nothing"), error=True)
             return
 
-        def then(path: Path) -> None:
+        def work(path: Path, curves: list[Curve]) -> None:
             try:
-                write(path)
+                write(path, curves)
             except (OSError, ProjectError) as error:
-                core.say(str(error), error=True)
+                self._written.put((str(error), True))
             else:
-                core.say(text("plots.saved", name=path.name))
+                self._written.put((text("plots.saved", name=path.name), False))
+
+        def then(path: Path) -> None:
+            curves = frozen(curves_of(core.trainer.record, self._past.earlier, smoothing))
+            self._writing += 1
+            threading.Thread(target=work, args=(path, curves), name="export", daemon=True).start()
 
         name = f"{core.document.name or 'run'}{ending}"
         self._dialogs.file(text(f"plots.{ending[1:]}"), then, saving=True, name=name, purpose="plots", endings=(ending,))

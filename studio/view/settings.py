@@ -19,7 +19,6 @@ from studio.view.keyboard import Keyboard
 
 WIDTH, HEIGHT, LABEL = 680, 520, 210
 SCALES = ("0.75", "1", "1.25", "1.5", "2")
-DEVICES = ("auto", "vulkan:0", "vulkan:1", "cpu")
 NOT_BOUND = ("cancel",)
 
 
@@ -92,8 +91,7 @@ class Settings:
 
     def _work(self) -> None:
         known = self._core.preferences
-        devices = [*DEVICES, *([known.device] if known.device not in DEVICES else [])]
-        self._row("device", dpg.add_combo, items=devices, default_value=known.device)
+        self._row("keep_runs", dpg.add_checkbox, default_value=known.keep_runs)
         self._number("autosave_every_s", known.autosave_every_s)
         self._row("editor", dpg.add_input_text, default_value=known.editor, hint="$EDITOR")
 

@@ -90,7 +90,9 @@ class TimelinePanel:
             return
         levels, passes = us_text(timings.levels_us), us_text(timings.serialised_us)
         dpg.set_value(self._total, text("timeline.total", levels=levels, passes=passes))
-        unit, self._unit = self._unit, 1000.0 if self.timeline.end > 5000.0 else 1.0
+        same = len(before.bars) == len(self.timeline.bars)  # another measurement of what one is looking at
+        if not same:
+            self._unit = 1000.0 if self.timeline.end > 5000.0 else 1.0
         dpg.configure_item(self.box.x, tick_format="%g ms" if self._unit > 1.0 else "%g µs")
         seen: dict[str, int] = {}
         for bar in self.timeline.bars:
@@ -100,11 +102,11 @@ class TimelinePanel:
             corners = (bar.start / self._unit, y - BAR_HALF), (bar.end / self._unit, y + BAR_HALF)
             self._colors.append(color)
             self._items.append(dpg.draw_rectangle(*corners, color=(0, 0, 0, 0), fill=color, parent=self.box.layer))
-        if len(before.bars) == len(self.timeline.bars) and self._unit == unit:
-            self.box.resize(self.timeline.end / self._unit)
+        if same:
+            self.box.resize(self.end)
         else:
             ticks = [(text(f"timeline.{lane}"), place + 0.5) for place, lane in enumerate(LANES)]
-            self.box.fit(self.timeline.end / self._unit, len(LANES), ticks)
+            self.box.fit(self.end, len(LANES), ticks)
 
     def _label(self) -> None:
         """Names of nodes upon the bars that are wide enough for them now."""
@@ -144,6 +146,11 @@ class TimelinePanel:
             fill = LIT if number in lit else (*self._colors[number], DIMMED if lit else 255)
             dpg.configure_item(self._items[number], fill=fill)
         self._lit = lit
+
+    @property
+    def end(self) -> float:
+        """Of the longest lane, in units of the x axis."""
+        return self.timeline.end / self._unit
 
     def middle(self, bar: Bar) -> tuple[float, float]:
         """Of a bar, in the plot's units."""

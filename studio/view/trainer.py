@@ -200,7 +200,10 @@ class Trainer:
         essence = self._essence
         if self._submitted is None:
             self.record.clear()
-            self.jobs.submit(say.Open(graph, self._preferences().device, version=self._document.version))
+            path, named = self._document.path, graph.run.initial_weights
+            weights = str(path.parent / named) if path is not None and named else None  # the session knows no project file
+            device, version = self._preferences().device, self._document.version
+            self.jobs.submit(say.Open(graph, device, version=version, weights=weights))
         elif not self.is_current:
             self.jobs.submit(say.Replace(graph, self._document.version))
         self._submitted, self._refused = essence, False

@@ -97,7 +97,7 @@ def test_gpu_time_and_profile(executor: VulkanExecutor):
     ticket = run(executor, p, 0, 5)
     executor.wait(ticket)
     assert (executor.gpu_ms(ticket) or 0) > 0
-    times = executor.profile(p, first_step=5, feeds={"rows": ROWS[5:6], "scalars": SCALARS[5:6]})
+    _, times = executor.profile(p, first_step=5, feeds={"rows": ROWS[5:6], "scalars": SCALARS[5:6]})
     assert [(time.index, time.name, time.level) for time in times] == [(0, "add row", 0), (1, "record", 1)]
     assert all(time.us > 0 for time in times)
     np.testing.assert_array_equal(floats(executor, "y"), ROWS[:6].sum(axis=0), "the profiled step is a step")

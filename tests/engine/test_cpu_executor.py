@@ -135,7 +135,7 @@ def test_programs_share_buffers_by_name(program: Program):
 def test_profile_counts_as_a_step(program: Program):
     with ReferenceExecutor() as executor:
         executor.load(program)
-        times = executor.profile(program, first_step=0, feeds={"rows": ROWS[:1]})
+        _, times = executor.profile(program, first_step=0, feeds={"rows": ROWS[:1]})
         assert [time.index for time in times] == list(range(program.pass_count))
         np.testing.assert_array_equal(state(executor, program, "total"), totals(1))
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import munet
-from munet.engine.errors import ProjectError
+from munet.engine.errors import NonFiniteError, ProjectError
 from munet.engine.events import EventRing, Finished, Paused, Progress
 from munet.engine.prediction import KEPT, Histogram, Summary, histogram, summary
 from tests.engine.drawings import drawing
@@ -309,6 +309,28 @@ def test_profiles(device: str, tmp_path: Path):
     spans = [event for event in trace if event["ph"] == "X" and event["cat"] == "pass"]
     assert len(spans) == len(timings.passes)
     assert all(b["ts"] >= a["ts"] + a["dur"] - 1e-6 for a, b in pairwise(spans))
+
+
+@on_devices
+def test_profiled_steps_are_told_to_the_next_who_listens(device: str):
+    with munet.Session.open(spiral(), device) as session:
+        events = list(session.train(3))
+        session.profile(2)
+        events += session.train(3)
+    told = [event for event in events if isinstance(event, Progress)]
+    assert [event.first_step for event in told] == [0, *(event.step for event in told[:-1])] and told[-1].step == 10
+    assert sum(len(event.rows) for event in told) == 10
+
+
+@on_devices
+def test_a_profiled_step_that_fails_is_no_step(device: str):
+    with munet.Session.open(xor(), device) as session:
+        finish(session, 3)
+        session.set("learn", "lr", 1e38)
+        with pytest.raises(NonFiniteError):
+            for _ in range(4):
+                session.profile(1)
+        assert np.isfinite(session.state("one/weight")).all()
 
 
 @on_devices

@@ -135,9 +135,11 @@ class Executor(Protocol):
         """Device time of a finished submit in milliseconds, None where the device has no timestamps."""
         ...
 
-    def profile(self, program: Program, *, first_step: int, feeds: Mapping[str, Array], levels: bool = False) -> list[PassTime]:
+    def profile(
+        self, program: Program, *, first_step: int, feeds: Mapping[str, Array], levels: bool = False
+    ) -> tuple[Ticket, list[PassTime]]:
         """Run one step with each pass timed alone, or with `levels` each level as it really runs, its passes side by side;
-        blocks. Counts as a step: the states move on."""
+        blocks. Counts as a step: the states move on, and the finished ticket has its records."""
         ...
 
     def close(self) -> None:

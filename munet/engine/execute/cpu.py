@@ -106,12 +106,15 @@ class ReferenceExecutor:
         for _ in range(steps):
             for index in range(len(loaded.passes)):
                 self._run(loaded, index)
+        return self._finished(program, first_step, steps, 1000 * (time.perf_counter() - started))
+
+    def _finished(self, program: Program, first_step: int, steps: int, elapsed_ms: float) -> Ticket:
+        """Keeps the records until they are asked for."""
         rows = self._records(program, first_step, steps)
-        elapsed_ms = 1000 * (time.perf_counter() - started)
         counters = self.counters
         counters.submits += 1
         counters.steps += steps
-        counters.dispatches += steps * len(loaded.passes)
+        counters.dispatches += steps * program.pass_count
         counters.readback_bytes += rows.nbytes
         self._results[counters.submits] = (rows, elapsed_ms)
         while len(self._results) > _RESULTS_KEPT:
@@ -141,7 +144,7 @@ class ReferenceExecutor:
 
     def profile(
         self, program: Program, *, first_step: int, feeds: Mapping[str, Array], levels: bool = False
-    ) -> list[PassTime]:
+    ) -> tuple[Ticket, list[PassTime]]:
         loaded = self._program(program)
         self.fill_rings(program, first_step, 1, feeds)
         times: list[PassTime] = []
@@ -149,13 +152,11 @@ class ReferenceExecutor:
             started = time.perf_counter()
             self._run(loaded, index)
             times.append(PassTime(index, compute_pass.name, compute_pass.level, 1e6 * (time.perf_counter() - started)))
-        self.counters.submits += 1
-        self.counters.steps += 1
-        self.counters.dispatches += len(loaded.passes)
+        ticket = self._finished(program, first_step, 1, sum(t.us for t in times) / 1000)
         if levels:
             groups = groupby(times, key=lambda time: time.level)
-            return [PassTime(level, f"level {level}", level, sum(t.us for t in group)) for level, group in groups]
-        return times
+            times = [PassTime(level, f"level {level}", level, sum(t.us for t in group)) for level, group in groups]
+        return ticket, times
 
     def close(self) -> None:
         self._closed = True

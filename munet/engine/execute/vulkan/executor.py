@@ -150,13 +150,7 @@ class VulkanExecutor:
         self._harvest(_where(program))
         rows = _checked_feeds(program, steps, feeds)
         slot = self._start(program, first_step, rows, steps)
-        serial = self._finish(program, slot, recording.parts(steps, self.part_ms), first_step, steps)
-        ticket = Ticket(serial, program.name, first_step, steps)
-        self._flights.append(_Flight(ticket, slot, recording, len(program.records.names) if program.records else 0))
-        self.counters.submits += 1
-        self.counters.steps += steps
-        self.counters.dispatches += steps * program.pass_count
-        return ticket
+        return self._started(program, slot, recording, recording.parts(steps, self.part_ms), first_step, steps)
 
     def poll(self, ticket: Ticket) -> bool:
         self._ensure_open()
@@ -179,20 +173,17 @@ class VulkanExecutor:
 
     def profile(
         self, program: Program, *, first_step: int, feeds: Mapping[str, Array], levels: bool = False
-    ) -> list[PassTime]:
+    ) -> tuple[Ticket, list[PassTime]]:
         self._ensure_open()
-        recording, where = self._recording(program), _where(program)
+        recording = self._recording(program)
+        self._harvest(_where(program))
         if not self.info.timestamp_period_ns:
             raise DeviceError(f"{self.info.name} has no timestamps, so its passes cannot be timed")
         commands = recording.profile(levels)
         slot = self._start(program, first_step, _checked_feeds(program, 1, feeds), 1)
-        serial = self._finish(program, slot, [[commands]], first_step, 1)
-        self.counters.blocking_waits += self._queue.wait(serial, where)
-        self._transfers.release(slot)
-        self.counters.submits += 1
-        self.counters.steps += 1
-        self.counters.dispatches += program.pass_count
-        return recording.pass_times(levels)
+        ticket = self._started(program, slot, recording, [[commands]], first_step, 1)
+        self.wait(ticket)
+        return ticket, recording.pass_times(levels)
 
     def inject_loss(self, place: str, nth: int = 1) -> None:
         """For tests: the `nth` coming "submit", "wait", "poll" or "readback" ends as if the driver had lost the device."""
@@ -238,6 +229,18 @@ class VulkanExecutor:
         commands.barrier(slot.head)
         commands.end(slot.head)
         return slot
+
+    def _started(
+        self, program: Program, slot: Slot, recording: Recording, parts: list[list[Any]], first_step: int, steps: int
+    ) -> Ticket:
+        """Submits the parts; what they bring is taken when they have finished."""
+        serial = self._finish(program, slot, parts, first_step, steps)
+        ticket = Ticket(serial, program.name, first_step, steps)
+        self._flights.append(_Flight(ticket, slot, recording, len(program.records.names) if program.records else 0))
+        self.counters.submits += 1
+        self.counters.steps += steps
+        self.counters.dispatches += steps * program.pass_count
+        return ticket
 
     def _finish(self, program: Program, slot: Slot, parts: list[list[Any]], first_step: int, steps: int) -> int:
         """Records the slot's tail, which copies the records out, and submits all of it, each part by itself."""
