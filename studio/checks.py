@@ -34,7 +34,7 @@ def check(graph: Graph, version: int = 0, folder: Path | None = None) -> Finding
     What even validation does not survive is a problem of the project as a whole.
     """
     try:
-        problems = tuple(validate(graph, folder))
+        problems = tuple(validate(graph, folder)) if graph.nodes else ()  # who has drawn nothing has done nothing wrong
         notes = () if problems else tuple(remarks(graph))
         wires = wire_shapes(graph) if graph.nodes else {}
     except (MunetError, ArithmeticError, LookupError, TypeError, ValueError) as error:

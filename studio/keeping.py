@@ -94,6 +94,7 @@ class Keeper:
     def _save(self, session: Session) -> Saved | None:
         assert self.folder is not None
         path, self._saved_at = self.folder.checkpoint, time.monotonic()
+        self.folder.settle()
         try:
             session.save(path)
         except ProjectError as error:

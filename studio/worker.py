@@ -79,6 +79,7 @@ class Worker:
         self._resting = IDLE  # the phase before a compile
         self._staged = 0.0
         self._profile_every_s = self._profiled = 0.0
+        self._profile_wanted = False  # asked for, and not yet done
         self._waiting: list[Command] = []  # until the steps that were asked for are made
         self._keeper = Keeper(lambda error: self._put(Failed("unwritten", (Problem("unwritten", str(error)),))))
         self._running = Running(self._put, self._keeper)
@@ -120,8 +121,8 @@ class Worker:
         session = self._need()
         phase = self._running.advance(session)
         due = self._profile_every_s and time.perf_counter() - self._profiled > self._profile_every_s
-        if due and self._running.has_room(session):
-            self._profile(session)
+        if (due and phase != READY) or self._profile_wanted:
+            self._profile_if_room(session)
         if phase:
             self._become(phase)
 
@@ -193,7 +194,8 @@ class Worker:
                 self._close()
             case Profile():
                 self._profile_every_s = command.every_s
-                self._profile(self._need())
+                self._profile_wanted = True
+                self._profile_if_room(self._need())
             case Pause():
                 self._pause()
             case Run():
@@ -366,8 +368,14 @@ class Worker:
     def _forget_session(self) -> None:
         self._keeper.end(None)
         self._running.drop()
-        self._waiting = []
+        self._waiting, self._profile_wanted = [], False
         self._session, self._open_failed = None, False
+
+    def _profile_if_room(self, session: Session) -> None:
+        """At once, or after the run where that would become longer by it."""
+        if self._running.has_room(session):
+            self._profile_wanted = False
+            self._profile(session)
 
     def _profile(self, session: Session) -> None:
         self._running.mark(session)

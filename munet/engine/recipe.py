@@ -109,6 +109,8 @@ def follow(session: Session, total: int | None, folder: RunFolder | None) -> Ite
         if folder and (done or session.stopping or reason or _is_multiple(session.step_count, settings.checkpoint_every)):
             yield from _saved(session, folder, folder.checkpoint)
     yield from _recorded(session.steps_until(session.step_count), folder)  # steps that were timed by themselves
+    if folder:
+        folder.settle()
     wall_s = time.perf_counter() - started
     yield session.tell(Finished(session.step_count, dict(session.metrics), wall_s, session.stopping or bool(reason), reason))
 
@@ -130,6 +132,7 @@ def _judged(session: Session, judge: Judge | None, metrics: Mapping[str, float],
 
 
 def _saved(session: Session, folder: RunFolder, path: Path) -> Iterator[Event]:
+    folder.settle()
     try:
         session.save(path)
     except ProjectError as error:

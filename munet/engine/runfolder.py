@@ -30,13 +30,15 @@ from munet.engine.project import save_project
 from munet.engine.version import VERSION
 
 _OURS = ("run.json", "project.json", "metrics.jsonl", "last.safetensors", "best.safetensors")
+SOONEST_S, EARLY_LINES = 0.01, 300  # a short run, too, is to have a curve that one can see
 _TEMPORARY = re.compile(r"\..+\.(\d+)\.[0-9a-f]{8}\.tmp")  # as `write_file` names them, by process
 
 
 class RunFolder:
     """Makes the folder when the run starts. Raises ProjectError when it cannot be written to, or holds another run.
 
-    report_every_s  lines of training in metrics.jsonl come at most so often; evaluations always do
+    report_every_s  lines of training in metrics.jsonl come at most so often once the run has gone on for a while, closer at
+                    first; evaluations always do, and so does the last line before an evaluation, a checkpoint or the end
     unwritten       gets what cannot be written while the run goes on; without it the run ends with that error
     """
 
@@ -45,6 +47,8 @@ class RunFolder:
     ):
         self.path = Path(folder)
         self._report_every_s, self._reported, self._unwritten = report_every_s, -math.inf, unwritten
+        self._began = -math.inf  # the first report
+        self._passed_over: tuple[int, dict[str, float]] | None = None  # the newest that came too soon
 
     @property
     def checkpoint(self) -> Path:
@@ -126,11 +130,25 @@ class RunFolder:
 
     def report(self, step: int, metrics: Mapping[str, float], *, split: str = "train") -> None:
         """Adds a line to metrics.jsonl."""
-        if split == "train":
+        if split != "train":
+            self.settle()
+        elif self._report_every_s:
             now = time.monotonic()
-            if now - self._reported < self._report_every_s:
+            if self._began == -math.inf:
+                self._began = now
+            if now - self._reported < min(self._report_every_s, SOONEST_S + (now - self._began) / EARLY_LINES):
+                self._passed_over = (step, dict(metrics))
                 return
-            self._reported = now
+            self._reported, self._passed_over = now, None
+        self._write(step, metrics, split)
+
+    def settle(self) -> None:
+        """Write the newest metrics of training if they were passed over: what comes next refers to them."""
+        if self._passed_over is not None:
+            (step, metrics), self._passed_over = self._passed_over, None
+            self._write(step, metrics, "train")
+
+    def _write(self, step: int, metrics: Mapping[str, float], split: str) -> None:
         line = json.dumps({"step": step, "split": split, **{name: finite(value) for name, value in metrics.items()}})
         try:
             with self._metrics.open("a", encoding="utf-8") as stream:

@@ -27,7 +27,7 @@ class Runs:
         self.checks: dict[str, Tag] = {}  # by path of the run
         self.resumes: dict[str, Tag] = {}  # by path of the checkpoint
         with dpg.group(parent=parent, horizontal=True):
-            self._left: Tag = dpg.add_child_window(width=theme.px(430), border=False)
+            self._left: Tag = dpg.add_child_window(width=theme.px(392), border=False)
             self._right: Tag = dpg.add_child_window(border=False)
 
     def sync(self, now: float) -> None:
@@ -55,7 +55,7 @@ class Runs:
             parent=self._left, row_background=True, resizable=True, policy=dpg.mvTable_SizingStretchProp, scrollY=True,
             freeze_rows=1, no_saved_settings=True,
         ):  # fmt: skip
-            for name, weight in zip(columns, (0.3, 0.8, 0.6, 0.7, 1.1, 1.6, 0.3), strict=True):
+            for name, weight in zip(columns, (0.32, 0.65, 0.6, 0.75, 1.2, 1.3, 0.34), strict=True):
                 shown = "" if name in ("overlay", "delete") else text(f"runs.{name}")
                 dpg.add_table_column(label=shown, init_width_or_weight=weight)
             for run in found[:SHOWN]:
@@ -101,7 +101,7 @@ class Runs:
             parent=self._right, row_background=True, policy=dpg.mvTable_SizingStretchProp, scrollY=True, freeze_rows=1,
             no_saved_settings=True,
         ):  # fmt: skip
-            for name, weight in zip(("step", "time", "metrics", "size", ""), (0.5, 0.8, 1.2, 0.6, 1.1), strict=True):
+            for name, weight in zip(("step", "time", "metrics", "size", ""), (0.5, 0.6, 1.0, 0.75, 1.45), strict=True):
                 dpg.add_table_column(label=text(f"checkpoints.{name}") if name else "", init_width_or_weight=weight)
             for _, checkpoint in checkpoints[:SHOWN]:
                 with dpg.table_row():

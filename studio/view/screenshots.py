@@ -56,10 +56,13 @@ def take_all(app: App, folder: Path) -> None:
     until(app, lambda: app.core.trainer.record.step >= app.core.trainer.total_steps * 3 // 4)
     app.core.trainer.measure()
     until(app, lambda: app.core.trainer.phase != messages.RUNNING or app.core.trainer.timings is not None, 20.0)
-    app.panels.show("passes")
+    app.panels.show("preview")
+    frames(app, 30)
+    app.panels.show("plots")
     app.core.camera.zoom_to((0.0, app.core.camera.height / 2), 0.8)
     frames(app, 12)
     shoot(app, folder / "studio-training.png")
+    take_panels(app, folder)
     app.core.trainer.stop()
     load(app, "digits_lenet")
     app.search.open((0.0, 0.0), (420.0, 250.0))
@@ -67,6 +70,52 @@ def take_all(app: App, folder: Path) -> None:
     app.search.look()
     shoot(app, folder / "studio-search.png")
     app.search.close()
+
+
+def take_panels(app: App, folder: Path) -> None:
+    """Each panel that shows the run, brought to the front in its place; two at a time, one on the right and one below."""
+    pairs = (
+        ("device", "runs"), ("tensor", "code"), ("inspector", "passes"), ("preview", "memory"), ("inspector", "timeline"),
+        ("preview", "fusion"),
+    )  # fmt: skip
+    for right, below in pairs:
+        for name in (right, below):
+            app.panels.show(name)
+            frames(app, 3)
+        until(app, lambda: not app.core.trainer.busy, 20.0)
+        frames(app, 60)
+        shoot(app, folder / f"studio-{below}.png")
+    app.panels.show("log")
+    app.panels.show("inspector")
+    frames(app, 6)
+
+
+def take_inside(app: App, folder: Path) -> None:
+    """A few steps of LeNet: feature maps, previews below nodes, time as colour."""
+    load(app, "digits_lenet")
+    app.core.trainer.step(8)
+    until(app, lambda: app.core.trainer.record.step >= 8)
+    app.core.trainer.measure()
+    until(app, lambda: not app.core.trainer.busy, 30.0)
+    app.core.document.select(selected(["conv 1", "relu 1", "pool 1"]))
+    app.actions.run("show_preview")
+    app.core.document.select(selected(["conv 1"]))
+    app.panels.show("preview")
+    app.actions.run("color_time")
+    app.core.camera.zoom_to((0.0, app.core.camera.height / 2), 0.8)
+    frames(app, 90)
+    shoot(app, folder / "studio-inside.png")
+    app.actions.run("color_category")
+    app.panels.show("inspector")
+
+
+def take_start(app: App, folder: Path) -> None:
+    """What one sees first."""
+    app.actions.run("start")
+    frames(app, 12)
+    shoot(app, folder / "studio-start.png")
+    app.actions.run("cancel")
+    frames(app, 4)
 
 
 def take_problem(app: App, folder: Path) -> None:
@@ -105,7 +154,9 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     app = App()
     try:
+        take_start(app, folder)
         take_all(app, folder)
+        take_inside(app, folder)
         take_problem(app, folder)
         take_shaders(app, folder)
     finally:

@@ -92,7 +92,7 @@ class ShaderCode:
         words = [text("shader.own" if view.own else "shader.shipped")]
         if view.path in self.drafts:
             words.append(text("shader.unsaved"))
-        dpg.set_value(self._about, f"{', '.join(words)}   {theme.shortened(str(view.path.parent), 360)}")
+        dpg.set_value(self._about, f"{', '.join(words)}   {theme.shortened(_place(view.path.parent), 360)}")
         dpg.set_value(self.use, view.used)
         self.code.show(view.source, "glsl", {mark.line: MARK for mark in view.marks})
         self._list_faults()
@@ -282,3 +282,11 @@ class ShaderCode:
             self._edit_when_made = False
             if not self.editing:
                 self._edit()
+
+
+def _place(folder: Path) -> str:
+    """As a person would say it: from where the studio was started, or from home, if it lies there."""
+    for root, head in ((Path.cwd(), ""), (Path.home(), "~/")):
+        if folder.is_relative_to(root):
+            return f"{head}{folder.relative_to(root)}"
+    return str(folder)

@@ -99,7 +99,24 @@ def test_lines_of_training_come_no_quicker_than_asked(tmp_path: Path):
     folder = RunFolder(tmp_path / "one", report_every_s=1000.0)
     made(folder, recipe())
     run = read_run(folder.path)
-    assert len(run.series["loss"][0]) == 1 and len(run.evaluations["loss"][0]) == 4
+    steps = run.series["loss"][0]
+    assert set(run.evaluations["loss"][0]) <= set(steps), "what an evaluation and a checkpoint refer to is always there"
+    assert len(run.evaluations["loss"][0]) == 4 and steps == sorted(set(steps))
+
+
+def test_a_short_run_is_dense_and_a_long_one_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    now = [100.0]
+    monkeypatch.setattr("munet.engine.runfolder.time.monotonic", lambda: now[0])
+    folder = RunFolder(tmp_path / "one", report_every_s=0.5)
+    made(folder, recipe())
+    before = len((folder.path / "metrics.jsonl").read_text().splitlines())
+    counts = []
+    for step in range(20_000):  # 20 minutes
+        now[0] += 0.06
+        folder.report(1000 + step, {"loss": 1.0})
+        if step in (99, 19_999):
+            counts.append(len((folder.path / "metrics.jsonl").read_text().splitlines()) - before)
+    assert counts[0] > 50 and counts[1] < 4000
 
 
 def test_live_parameters_are_what_set_takes():
