@@ -11,12 +11,17 @@ WARM_UP = 5  # the first frames make fonts and windows
 
 @dataclass(frozen=True)
 class Times:
-    """Milliseconds. `longest_ms` and `longest_wall_ms` are of all frames since the last `restart`, the rest of the last 600."""
+    """Milliseconds. Those called longest are of all frames since the last `restart`, the rest of the last 600.
+
+    `longest_busy_ms` counts the thread's processor time alone: what `longest_ms` has above it was waiting, for another thread of
+    ours or, on a machine with too much to do, for a processor.
+    """
 
     frames: int
     median_ms: float
     p99_ms: float
     longest_ms: float
+    longest_busy_ms: float
     wall_ms: float  # median from one frame to the next
     longest_wall_ms: float
 
@@ -25,7 +30,8 @@ class Times:
         return 1000 / self.wall_ms if self.wall_ms else 0.0
 
     def __str__(self) -> str:
-        own = f"own part median {self.median_ms:.1f}, p99 {self.p99_ms:.1f}, longest {self.longest_ms:.1f} ms"
+        longest = f"longest {self.longest_ms:.1f} ms ({self.longest_busy_ms:.1f} busy)"
+        own = f"own part median {self.median_ms:.1f}, p99 {self.p99_ms:.1f}, {longest}"
         return f"{self.frames} frames; {own}; {self.frames_per_s:.0f} frames/s, longest gap {self.longest_wall_ms:.0f} ms"
 
 
@@ -37,10 +43,10 @@ class FrameTimes:
         self._wall: deque[float] = deque(maxlen=kept)
         self._skip = warm_up
         self._last: float | None = None
-        self._frames, self._longest, self._longest_wall = 0, 0.0, 0.0
+        self._frames, self._longest, self._busy, self._longest_wall = 0, 0.0, 0.0, 0.0
 
-    def add(self, own_s: float, ended: float) -> None:
-        """`own_s`: our part of the frame that ended at `ended`, seconds of the steady clock."""
+    def add(self, own_s: float, ended: float, busy_s: float = 0.0) -> None:
+        """`own_s`: our part of the frame that ended at `ended`, seconds of the steady clock; `busy_s` of the thread's."""
         wall_ms = (ended - self._last) * 1000 if self._last is not None else None
         self._last = ended
         if self._skip:
@@ -50,6 +56,7 @@ class FrameTimes:
         self._frames += 1
         self._own.append(own_ms)
         self._longest = max(self._longest, own_ms)
+        self._busy = max(self._busy, 1000 * busy_s)
         if wall_ms is not None:
             self._wall.append(wall_ms)
             self._longest_wall = max(self._longest_wall, wall_ms)
@@ -61,12 +68,12 @@ class FrameTimes:
         """Count from here on."""
         self._own.clear()
         self._wall.clear()
-        self._frames, self._longest, self._longest_wall = 0, 0.0, 0.0
+        self._frames, self._longest, self._busy, self._longest_wall = 0, 0.0, 0.0, 0.0
 
     @property
     def now(self) -> Times:
         own, wall = sorted(self._own), sorted(self._wall)
-        return Times(self._frames, _at(own, 0.5), _at(own, 0.99), self._longest, _at(wall, 0.5), self._longest_wall)
+        return Times(self._frames, _at(own, 0.5), _at(own, 0.99), self._longest, self._busy, _at(wall, 0.5), self._longest_wall)
 
 
 def _at(ordered: list[float], share: float) -> float:

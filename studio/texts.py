@@ -177,6 +177,7 @@ ENGLISH: Mapping[str, str] = {
     "view.no_recover": "Throw away",
     "view.undone": "Undone: {label}",
     "view.redone": "Redone: {label}",
+    "view.panel_fault": "The panel {name} stands still until the next start: {error}",
     "view.not_yet": "{name} is not in the window yet.",
     "view.no_way": "Nothing simple makes it fit.",
     "view.root": "project",

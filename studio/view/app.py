@@ -6,6 +6,7 @@ other while something happens or is awaited; else the window sleeps until there 
 
 from __future__ import annotations
 
+import gc
 import inspect
 import sys
 import time
@@ -93,6 +94,9 @@ class App:
         dpg.setup_dearpygui()
         dpg.set_exit_callback(lambda: self.actions.run("quit"))
         dpg.show_viewport()
+        # What is there now stays: the collector need not go through it again, which took 70 to 100 ms of a frame now and then.
+        gc.collect()
+        gc.freeze()
 
     # -- layout --------------------------------------------------------------------------------------------------------
 
@@ -201,7 +205,7 @@ class App:
     def frame(self) -> None:
         """Draw one frame and do what came in with it."""
         dpg.render_dearpygui_frame()
-        started = time.perf_counter()
+        started, busy = time.perf_counter(), time.thread_time()
         for job in dpg.get_callback_queue() or ():
             self._call(job)
         now = time.monotonic()
@@ -213,15 +217,25 @@ class App:
         self.shaders.tick(now)
         self.comfort.sync(now)
         self.problems.sync()
-        for name, panel in self._seen_panels.items():
+        for name in list(self._seen_panels):
             if self.panels.is_seen(name):
-                panel.sync(now)
+                self._sync_panel(name, now)
         self._sync_rest()
         self.frames += 1
         if self.frames == 2:
             self.canvas.fonts_changed()
         ended = time.perf_counter()
-        self._times.add(ended - started, ended)
+        self._times.add(ended - started, ended, time.thread_time() - busy)
+
+    def _sync_panel(self, name: str, now: float) -> None:
+        """A panel with a fault stands still from then on; that is told, and the drawing goes on."""
+        try:
+            self._seen_panels[name].sync(now)
+        except Exception as error:  # noqa: BLE001  # see above
+            traceback.print_exc()
+            del self._seen_panels[name]
+            title = text(f"panel.{name}")
+            self.core.say(text("view.panel_fault", name=title, error=f"{type(error).__name__}: {error}"), error=True)
 
     @property
     def times(self) -> Times:
@@ -324,7 +338,7 @@ def open_window(project: Path | None = None) -> str:
     size = known.window[2:] or (WIDTH, HEIGHT)
     app = App(known, (max(LEAST[0], size[0]), max(LEAST[1], size[1])))
     app.comfort.keeps = True
-    interrupt = Interrupt(lambda: app.core.autosave_if_due(0.0, at_once=True))
+    interrupt, ended = Interrupt(lambda: app.core.autosave_if_due(0.0, at_once=True)), False
     try:
         if project is not None:
             app.actions.open_path(project)
@@ -334,11 +348,14 @@ def open_window(project: Path | None = None) -> str:
         if untranslated:
             app.core.say(untranslated, error=True)
         app.loop(lambda: interrupt.asked)
+        ended = not interrupt.asked
     finally:
+        if not ended:  # by a fault of ours, perhaps: what is not saved is offered at the next start
+            app.core.autosave_if_due(0.0, at_once=True)
         app.panels.save(app.core.preferences.ui_scale)
         app.core.preferences = replace(app.core.preferences, window=geometry())
         app.comfort.save()
-        app.close(keep=interrupt.asked)
+        app.close(keep=not ended)
         interrupt.close()
     if interrupt.asked:
         sys.exit(EXIT_CODE)

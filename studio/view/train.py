@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from munet.inspect import LiveParameter, live_parameters
+from munet.inspect import LiveParameter
 from studio import messages
 from studio.liveparams import SetLive, in_range, order
 from studio.texts import text
@@ -103,7 +103,7 @@ class Train:
         if version == self._live_seen or is_typing(self.live.values()):
             return
         self._live_seen = version
-        found = tuple(order(live_parameters(self._core.document.graph)))
+        found = tuple(order(self._core.trainer.live_parameters))
         if [param.key for param in found] != [param.key for param in self._params]:
             self._build_live(found)
         self._params = found

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from munet import Carried, Evaluated, Finished, Problem, Saved, Session
-from munet.inspect import PassView, Timings
+from munet.inspect import LiveParameter, PassView, Timings
 from studio import messages as say
 from studio import runs
 from studio.document import Document
@@ -82,6 +82,11 @@ class Trainer:
     @property
     def _essence(self) -> Essence:
         return self._essences.of(self._document.graph)
+
+    @property
+    def live_parameters(self) -> tuple[LiveParameter, ...]:
+        """Of the drawing; none of one that cannot be run."""
+        return tuple(self._essence.live.values())
 
     @property
     def time_left_s(self) -> float | None:

@@ -172,6 +172,24 @@ def crashed(hand: Hand) -> None:
     assert core.message_is_error and dpg.is_dearpygui_running()
 
 
+def a_panel_that_fails(hand: Hand) -> None:
+    """It stands still and says so; everything else goes on."""
+    app = hand.app
+    hand.open("xor")
+
+    def fault(now: float) -> None:
+        raise ValueError("seven")
+
+    app.passes.sync = fault  # type: ignore[method-assign]
+    app.panels.show("passes")
+    hand.until(lambda: app.core.message_is_error, 10.0)
+    assert "Passes" in app.core.message and "seven" in app.core.message
+    app.panels.show("problems")
+    hand.click(hand.node("linear 1"))
+    hand.frames(3)
+    assert app.inspector.field("out_features") is not None and app.core.document.selection.nodes == {"linear 1"}
+
+
 def many_rounds_keep_nothing(hand: Hand) -> None:
     """Edits, undo, redo, selections and panels brought up to date, hundreds of times: no item is left behind."""
     app, core = hand.app, hand.app.core
@@ -211,4 +229,4 @@ def _full_disk() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-STORIES = (files_that_fail, runs_that_fail, crashed, many_rounds_keep_nothing)
+STORIES = (files_that_fail, runs_that_fail, crashed, a_panel_that_fails, many_rounds_keep_nothing)

@@ -50,7 +50,8 @@ def frames_stay_short(hand: Hand) -> None:
     measure("shaders", lambda: app.panels.show("shaders"), lambda: trainer.phase == messages.RUNNING)
     hand.key("shift+F5")
     hand.until(lambda: trainer.phase == messages.READY)
-    late = {what: times.longest_ms for what, times in found.items() if times.longest_ms > LONGEST_MS}
+    # Busy: on a machine with too much to do, the thread also waits for a processor.
+    late = {what: str(times) for what, times in found.items() if times.longest_busy_ms > LONGEST_MS}
     assert not late, late
 
 

@@ -43,3 +43,39 @@ def test_what_is_not_saved_is_offered_next_time(how: signal.Signals, tmp_path: P
     assert any(node.muted for node in found.graph.nodes.values())
     if how is signal.SIGINT:
         assert (tmp_path / "config" / "munet-studio" / "studio.json").is_file()
+
+
+FAULTY = """
+import sys
+from studio.commands import toggle_mute
+from studio.view.app import App, open_window
+
+class Fault(Exception):
+    pass
+
+drawn = App.frame
+
+def frame(app):
+    drawn(app)
+    if app.frames == 12:
+        app.core.document.select_all()
+        app.core.edit(toggle_mute(app.core.document.state))
+    if app.frames == 20:
+        raise Fault
+
+App.frame = frame
+from munet import bundled_project
+open_window(bundled_project("xor"))
+"""
+
+
+@pytest.mark.skipif(bool(MISSING), reason=MISSING)
+@pytest.mark.slow
+def test_a_fault_of_ours_loses_nothing(tmp_path: Path) -> None:
+    with display_of(tmp_path) as display:
+        env = environment(display, tmp_path, tmp_path / "cache")
+        command = [sys.executable, "-c", FAULTY]
+        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1 and "Fault" in done.stderr
+    (found,) = storage.orphans(tmp_path / "state" / "munet-studio" / "autosave")
+    assert any(node.muted for node in found.graph.nodes.values())

@@ -33,5 +33,6 @@ def test_sleep_is_no_frame_and_counting_may_start_anew():
     times.add(0.001, 100.1)
     assert times.now.longest_wall_ms == pytest.approx(100.0)
     times.restart()
-    times.add(0.002, 100.2)
+    times.add(0.002, 100.2, 0.001)
+    assert times.now.longest_busy_ms == pytest.approx(1.0)
     assert times.now.frames == 1 and times.now.longest_ms == pytest.approx(2.0)
