@@ -7,7 +7,7 @@ canvas units; tolerances are given in pixels and divided by the zoom.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -15,13 +15,12 @@ from typing import Any
 from munet import Edge, Frame, Graph, Node
 from munet.inspect import WireView
 from studio.camera import Rect, bounds
+from studio.curves import Control, along, bezier, cross, distance_to, meet, pieces, span
 from studio.edits import SUBGRAPH
+from studio.grid import Grid
 from studio.nodeviews import NodeView, Point, SocketSpot, node_view
 
-CELL = 256.0
-SEGMENTS = 20  # of a wire's curve
 SOCKET_REACH, WIRE_REACH, FRAME_EDGE, FRAME_HEAD = 10.0, 7.0, 6.0, 26.0  # pixels, the last one canvas units
-Cell = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -44,61 +43,8 @@ class Wire:
     """A wire's curve: four control points, and points along it."""
 
     edge: Edge
-    control: tuple[Point, Point, Point, Point]
+    control: Control
     points: tuple[Point, ...]
-
-
-def bezier(start: Point, end: Point) -> tuple[Point, Point, Point, Point]:
-    """Control points of a wire that leaves to the right and arrives from the left."""
-    reach = max(24.0, min(160.0, abs(end[0] - start[0]) * 0.5 + abs(end[1] - start[1]) * 0.1))
-    return start, (start[0] + reach, start[1]), (end[0] - reach, end[1]), end
-
-
-def along(control: tuple[Point, Point, Point, Point], count: int = SEGMENTS) -> tuple[Point, ...]:
-    """Points of a cubic Bézier curve, its ends included."""
-    (x0, y0), (x1, y1), (x2, y2), (x3, y3) = control
-    found: list[Point] = []
-    for step in range(count + 1):
-        t = step / count
-        u = 1 - t
-        a, b, c, d = u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t
-        found.append((a * x0 + b * x1 + c * x2 + d * x3, a * y0 + b * y1 + c * y2 + d * y3))
-    return tuple(found)
-
-
-class Grid:
-    """A spatial hash: things by the cells that their rectangles touch."""
-
-    def __init__(self) -> None:
-        self._cells: dict[Cell, dict[Any, None]] = {}
-        self._of: dict[Any, tuple[Cell, ...]] = {}
-
-    def put(self, thing: Any, rects: Iterable[Rect]) -> None:
-        self.drop(thing)
-        cells = tuple(dict.fromkeys(cell for rect in rects for cell in _cells(rect)))
-        for cell in cells:
-            self._cells.setdefault(cell, {})[thing] = None
-        self._of[thing] = cells
-
-    def drop(self, thing: Any) -> None:
-        for cell in self._of.pop(thing, ()):
-            entries = self._cells[cell]
-            entries.pop(thing, None)
-            if not entries:
-                del self._cells[cell]
-
-    def near(self, rect: Rect) -> list[Any]:
-        """What may touch a rectangle, each once."""
-        left, top, right, bottom = rect
-        if (right - left) * (bottom - top) > CELL * CELL * max(64, len(self._cells)):
-            return list(self._of)
-        return list(dict.fromkeys(thing for cell in _cells(rect) for thing in self._cells.get(cell, ())))
-
-
-def _cells(rect: Rect) -> Iterator[Cell]:
-    for column in range(math.floor(rect[0] / CELL), math.floor(rect[2] / CELL) + 1):
-        for row in range(math.floor(rect[1] / CELL), math.floor(rect[3] / CELL) + 1):
-            yield column, row
 
 
 Wires = Mapping[tuple[str, str], WireView]
@@ -202,7 +148,7 @@ class Scene:
             old = self.wires.get(edge)
             if old is None or old.control != control:
                 wire = self.wires[edge] = Wire(edge, control, along(control))
-                self._curves.put(edge, _pieces(wire.points))
+                self._curves.put(edge, pieces(wire.points))
 
     def socket_at(self, node: str, side: str, name: str) -> Point:
         """Where a socket is; for one that the node has not got, the middle of that side."""
@@ -265,7 +211,7 @@ class Scene:
 
     def nodes_in(self, rect: Rect) -> set[str]:
         """Nodes that touch a rectangle: box selection, culling."""
-        return {id_ for id_ in self._nodes.near(rect) if id_ in self.views and _meet(rect, self.views[id_].rect)}
+        return {id_ for id_ in self._nodes.near(rect) if id_ in self.views and meet(rect, self.views[id_].rect)}
 
     def frames_in(self, rect: Rect) -> set[int]:
         """Frames that lie wholly in a rectangle."""
@@ -281,9 +227,9 @@ class Scene:
         """Wires that a line through these points crosses: the cut gesture."""
         found: set[Edge] = set()
         for a, b in pairwise(path):
-            for edge in self._curves.near(_span(a, b)):
+            for edge in self._curves.near(span(a, b)):
                 points = self.wires[edge].points
-                if edge not in found and any(_cross(a, b, p, q) for p, q in pairwise(points)):
+                if edge not in found and any(cross(a, b, p, q) for p, q in pairwise(points)):
                     found.add(edge)
         return found
 
@@ -320,19 +266,6 @@ def frame_rect(frame: Frame) -> Rect:
     return (x, y, x + width, y + height)
 
 
-def distance_to(at: Point, points: Sequence[Point]) -> float:
-    """From a point to a line through points."""
-    best = math.inf
-    px, py = points[0]
-    for qx, qy in points[1:]:
-        dx, dy = qx - px, qy - py
-        length = dx * dx + dy * dy or 1e-9
-        t = max(0.0, min(1.0, ((at[0] - px) * dx + (at[1] - py) * dy) / length))
-        best = min(best, math.hypot(at[0] - px - t * dx, at[1] - py - t * dy))
-        px, py = qx, qy
-    return best
-
-
 @dataclass(frozen=True)
 class _Made:
     """What a view was made of: the node, its inputs with a wire, all definitions (for an instance), what its outputs carry."""
@@ -351,33 +284,9 @@ def _inside(at: Point, rect: Rect) -> bool:
     return rect[0] <= at[0] <= rect[2] and rect[1] <= at[1] <= rect[3]
 
 
-def _meet(a: Rect, b: Rect) -> bool:
-    return a[0] <= b[2] and b[0] <= a[2] and a[1] <= b[3] and b[1] <= a[3]
-
-
 def _middle(rect: Rect) -> Point:
     return ((rect[0] + rect[2]) / 2, (rect[1] + rect[3]) / 2)
 
 
 def _grown(rect: Rect, by: float) -> Rect:
     return (rect[0] - by, rect[1] - by, rect[2] + by, rect[3] + by)
-
-
-def _pieces(points: Sequence[Point], length: int = 5) -> Iterator[Rect]:
-    """Rectangles around pieces of a line."""
-    for first in range(0, len(points) - 1, length):
-        xs, ys = zip(*points[first : first + length + 1], strict=True)
-        yield (min(xs), min(ys), max(xs), max(ys))
-
-
-def _span(a: Point, b: Point) -> Rect:
-    return (min(a[0], b[0]), min(a[1], b[1]), max(a[0], b[0]), max(a[1], b[1]))
-
-
-def _cross(a: Point, b: Point, p: Point, q: Point) -> bool:
-    """Whether two line segments cross."""
-
-    def side(o: Point, u: Point, v: Point) -> float:
-        return (u[0] - o[0]) * (v[1] - o[1]) - (u[1] - o[1]) * (v[0] - o[0])
-
-    return side(a, b, p) * side(a, b, q) <= 0 and side(p, q, a) * side(p, q, b) <= 0 and _meet(_span(a, b), _span(p, q))

@@ -15,7 +15,8 @@ from munet import Graph
 from munet.inspect import WireView
 from studio import colors, fonts
 from studio.camera import Rect
-from studio.hit import Scene, Wire, along, frame_rect
+from studio.curves import along
+from studio.hit import Scene, Wire, frame_rect
 from studio.nodeviews import HEAD, Color, NodeView, Point, SocketSpot
 
 SCALE = 2.0  # pixels to a canvas unit

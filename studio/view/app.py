@@ -264,7 +264,9 @@ class App:
             self.panels.show("graph")
         if core.status_version != self._status_seen:
             self._status_seen = core.status_version
-            dpg.set_value(self._status, core.message.partition("\n")[0])
+            words = core.message.partition("\n")[0]
+            dpg.set_value(self._status, words)
+            theme.redress(self._status, words)
             dpg.configure_item(self._status, color=status_color(core.trainer.phase, core.message_is_error))
         mark = " *" if core.document.dirty else ""
         title = f"{core.document.name or text('view.untitled')}{mark} - MuNet Studio"
@@ -283,7 +285,8 @@ class App:
         dpg.delete_item(self.crumbs, children_only=True)
         for depth, name in enumerate((text("view.root"), *inside)):
             levels = len(inside) - depth
-            dpg.add_button(label=name, parent=self.crumbs, small=True, callback=partial(self.actions.leave, levels))
+            button = dpg.add_button(label=name, parent=self.crumbs, small=True, callback=partial(self.actions.leave, levels))
+            theme.dress(button, name)
 
     # -- keys ----------------------------------------------------------------------------------------------------------
 
@@ -297,8 +300,10 @@ class App:
 
     def _is_typing(self) -> bool:
         inputs = {self.palette.input, self.search.input, self.preview.typist.prompt, *self.shaders.inputs}
-        return self.dialogs.is_open or self.editing.is_typing or is_typing(
-            {*inputs, *self.inspector.inputs, *self.comfort.inputs, *self.train.inputs}
+        return (
+            self.dialogs.is_open
+            or self.editing.is_typing
+            or is_typing({*inputs, *self.inspector.inputs, *self.comfort.inputs, *self.train.inputs})
         )
 
     # -- start and end -------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from studio.view import theme
 from studio.view.core import Core
 from studio.view.filedialog import FileDialog
 from studio.view.gui import FLOATING, Tag, clear, dpg
@@ -33,7 +34,7 @@ class Dialogs:
         """A question with a button for each answer; the last one is also what Escape means."""
         clear(self._question_window)
         self.buttons.clear()
-        dpg.add_text(question, parent=self._question_window, wrap=400)
+        theme.dress(dpg.add_text(question, parent=self._question_window, wrap=400), question)
         with dpg.group(parent=self._question_window, horizontal=True):
             for label, then in choices:
                 self.buttons[label] = dpg.add_button(label=label, callback=partial(self._answer, then))

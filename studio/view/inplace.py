@@ -143,6 +143,7 @@ class InPlace:
         else:
             self.field = dpg.add_input_text(width=round(NOTE_WIDTH), height=round(NOTE_HEIGHT), multiline=True, **common)
             dpg.add_text(text("view.note_hint"), parent=self._window, color=theme.DIM)
+        theme.dress(self.field, words)
         dpg.configure_item(self._window, show=True, pos=[round(x), round(y)])
         dpg.focus_item(self._window)
         dpg.focus_item(self.field)
@@ -163,5 +164,6 @@ class InPlace:
         if self._then is None:
             return
         self._frames += 1
+        theme.redress(self.field, dpg.get_value(self.field))  # other letters may have been typed or pasted
         if self._frames > SETTLED and not dpg.is_item_focused(self.field):
             self.close(take=True)

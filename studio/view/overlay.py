@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from studio import coloring
 from studio.coloring import Legend
-from studio.hit import FRAME_HEAD, bezier, frame_rect
+from studio.curves import bezier
+from studio.hit import FRAME_HEAD, frame_rect
 from studio.nodeviews import Color
 from studio.texts import text
 from studio.view import theme

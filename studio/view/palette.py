@@ -49,6 +49,7 @@ class Palette:
         self.rows.clear()
         document = self._core.document
         query = dpg.get_value(self.input)
+        theme.redress(self.input, query)
         among = entries(document.graph, document.state.owner, self._core.shelf.blocks)
         found = [hit.entry for hit in search(query, among)]
         for category, group in categories(found).items():
@@ -59,11 +60,12 @@ class Palette:
 
     def _row(self, entry: Entry, color: tuple[int, int, int]) -> None:
         row = self.rows[entry.name] = dpg.add_selectable(label=entry.name, callback=partial(self._add, entry))
+        theme.dress(row, entry.name)
         with dpg.drag_payload(parent=row, payload_type=PAYLOAD, drag_data=entry):
-            dpg.add_text(entry.name)
+            theme.dress(dpg.add_text(entry.name), entry.name)
         with dpg.tooltip(row, delay=0.4):
             dpg.add_text(entry.category, color=tuple(min(255, c + 60) for c in color))
-            dpg.add_text(entry.doc, wrap=320)
+            theme.dress(dpg.add_text(entry.doc, wrap=320), entry.doc)
 
     def _add(self, entry: Entry) -> None:
         left, top, right, bottom = self._core.camera.seen
@@ -130,6 +132,7 @@ class Search:
     def look(self, keep: bool = False) -> None:
         """List what the text in the field finds."""
         query = dpg.get_value(self.input)
+        theme.redress(self.input, query)
         document = self._core.document
         among = entries(document.graph, document.state.owner, self._core.shelf.blocks)
         if self._wire is not None:
@@ -165,10 +168,13 @@ class Search:
             if there:
                 entry = self._found[index].entry
                 dpg.configure_item(row, label=entry.name)
+                theme.redress(row, entry.name)
                 dpg.set_value(row, index == self._chosen)
                 dpg.set_value(category, entry.category)
         doc = self._found[self._chosen].entry.doc if self._found else text("view.nothing_found")
-        dpg.set_value(self._doc, doc.splitlines()[0] if doc else "")
+        line = doc.splitlines()[0] if doc else ""
+        dpg.set_value(self._doc, line)
+        theme.redress(self._doc, line)
 
     def _take(self, index: int) -> None:
         """Add what is in a row, wired to the socket that the search was opened for."""

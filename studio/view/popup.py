@@ -45,7 +45,7 @@ class Popup:
         self._rows = [row for row in rows if row is not None]
         self._chosen = 0 if is_error and self._rows else -1
         if head:
-            dpg.add_text(head, parent=self._window, wrap=360, color=theme.ERROR if is_error else theme.DIM)
+            theme.dress(dpg.add_text(head, parent=self._window, wrap=360, color=theme.ERROR if is_error else theme.DIM), head)
             if self._rows:
                 dpg.add_separator(parent=self._window)
         width = self._width(rows)
@@ -65,7 +65,7 @@ class Popup:
 
     @staticmethod
     def _size(words: str) -> float:
-        measured = dpg.get_text_size(words)
+        measured = dpg.get_text_size(words, font=theme.font_for(words) or 0)
         return float(measured[0]) if measured else 8.0 * len(words)
 
     def _add(self, row: Row, width: float) -> None:
@@ -74,7 +74,8 @@ class Popup:
                 with dpg.drawlist(width=12, height=16):
                     dpg.draw_rectangle((0, 3), (11, 14), color=(0, 0, 0, 0), fill=row.color, rounding=2)
             label_width = self._size(row.label) + 14 if row.shortcut else width
-            self.buttons[row.label] = dpg.add_selectable(label=row.label, width=width, callback=partial(self._pick, row))
+            button = dpg.add_selectable(label=row.label, width=width, callback=partial(self._pick, row))
+            self.buttons[row.label] = theme.dress(button, row.label)
             if row.shortcut:
                 dpg.add_text(row.shortcut, color=theme.DIM, indent=max(label_width, width - self._size(row.shortcut)))
 

@@ -66,6 +66,11 @@ def dress(item: Tag, words: str) -> Tag:
     return item
 
 
+def redress(item: Tag, words: str) -> None:
+    """As `dress`, for a widget whose words change: the window's own font is given back as well."""
+    dpg.bind_item_font(item, font_for(words) or 0)
+
+
 def shortened(words: str, room: float) -> str:
     """A text, or its end after dots: as much as fits into so many pixels at scale 1."""
     size = dpg.get_text_size(words)  # which knows nothing of the scale

@@ -6,6 +6,7 @@ import time
 
 from studio import hovertext
 from studio.hit import Hit
+from studio.view import theme
 from studio.view.core import Core
 from studio.view.drawing import BADGE_HIGH, BADGE_LOW, NEAR_ZOOM, badge_width
 from studio.view.editing import Editing
@@ -78,9 +79,10 @@ class Tip:
             dpg.hide_item(self._window)
             return
         dpg.set_value(self._label, told)
+        theme.redress(self._label, told)
         if appears:
             x, y = dpg.get_mouse_pos(local=False)
-            measured = dpg.get_text_size(told, wrap_width=WRAP)
+            measured = dpg.get_text_size(told, wrap_width=WRAP, font=theme.font_for(told) or 0)
             width, height = measured if measured else (WRAP, 100)
             right, bottom = dpg.get_viewport_client_width(), dpg.get_viewport_client_height()
             x = max(0, min(x + ROOM, right - width - 2 * ROOM))

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from munet import Edge, Frame, Graph, Node
 from munet.inspect import wire_shapes
 from studio.camera import Camera, bounds
+from studio.curves import along, bezier
 from studio.document import Document, selected
-from studio.hit import Scene, along, bezier
+from studio.hit import Scene
 from studio.layout import align, arrange, distribute, snap
 from studio.nodeviews import DTYPE_COLORS, DTYPE_SHAPES, declaration_of, kind_of, node_view
 from studio.requests import MIDDLE, RIGHT, Edit, Enter, OpenMenu, OpenSearch, Pan, Refused
