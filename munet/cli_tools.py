@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from pathlib import Path
@@ -199,11 +200,9 @@ def _named_array(text: str) -> tuple[str, np.ndarray[Any, Any]]:
 
 
 def _save_arrays(path: Path, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
-    try:
-        with path.open("wb") as stream:
-            np.savez(stream, **arrays)  # pyright: ignore[reportArgumentType]
-    except OSError as error:
-        raise ProjectError([Problem("file-write", f"it cannot be written ({error.strerror})", file=str(path))]) from None
+    content = io.BytesIO()
+    np.savez(content, **arrays)  # pyright: ignore[reportArgumentType]
+    write_file(path, content.getvalue())
 
 
 def _shown(array: np.ndarray[Any, Any]) -> str:

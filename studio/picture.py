@@ -5,6 +5,7 @@ Shapes are drawn at twice the size and reduced, tile by tile, so that edges are 
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -27,6 +28,13 @@ TILE = 1024  # pixels of the result
 TITLE_SIZE, TEXT_SIZE, SMALL_SIZE = 15.0, 13.0, 11.0
 EM = 1 / 1.21  # Dear ImGui counts ascent and descent of the font, FreeType its em
 Wires = Mapping[tuple[str, str], WireView]
+
+
+def png_of(image: Image.Image) -> bytes:
+    """A PNG file's content: files are written whole or not at all, so never by Pillow."""
+    content = io.BytesIO()
+    image.save(content, "PNG")
+    return content.getvalue()
 
 
 def of(graph: Graph, part: Graph, wires: Wires | None = None, scale: float = SCALE) -> Image.Image:

@@ -166,3 +166,29 @@ def test_only_settings_reads_the_environment(path: Path):
         assert used not in ("environ", "getenv", "environb"), (
             f"{name_of(path)}:{line} reads the environment; settings.py does that"
         )
+
+
+WRITES = {  # who may open a file for writing, and why: all else goes through files.write_file, which writes whole files or none
+    "munet/engine/files.py": "write_file itself",
+    "munet/engine/codegen/glslang.py": "a temporary folder of its own",
+    "munet/engine/runfolder.py": "a lock, and lines that are appended",
+    "studio/storage.py": "a lock",
+}
+
+
+def writes(tree: ast.AST) -> Iterator[str]:
+    """Calls that open a file for writing, or make a library do it."""
+    for node in ast.walk(tree):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name)):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+        modes = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+        opened = name in ("open", "fdopen") and any(set(mode) <= set("rwxabt+") and set(mode) & set("wxa+") for mode in modes)
+        if opened or name in ("write_text", "write_bytes", "tofile", "savetxt", "save_file"):
+            yield f"{name} in line {node.lineno}"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_files_are_written_whole(path: Path) -> None:
+    found = list(writes(ast.parse(path.read_text(encoding="utf-8"))))
+    assert bool(found) == (name_of(path) in WRITES), found

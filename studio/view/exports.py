@@ -5,7 +5,6 @@ Files are written on a thread, so that a slow disk does not hold the window; wei
 
 from __future__ import annotations
 
-import io
 import queue
 import threading
 from collections.abc import Callable
@@ -48,9 +47,7 @@ class Exports:
             return
 
         def draw(path: Path) -> None:
-            content = io.BytesIO()
-            picture.of(state.graph, state.part, wires).save(content, "PNG")
-            write_file(path, content.getvalue())
+            write_file(path, picture.png_of(picture.of(state.graph, state.part, wires)))
 
         self._ask("picture", ".png", lambda path: self._start(path, lambda: draw(path)))
 

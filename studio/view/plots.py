@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from munet import ProjectError, write_file
+from studio.picture import png_of
 from studio.plotlines import LOSS, Curve, csv_of, curves_of, frozen
 from studio.plotpicture import picture_of
 from studio.texts import text
@@ -110,7 +111,7 @@ class Plots:
     def export_png(self) -> None:
         core = self._core
         smoothing, log, title = core.preferences.smoothing, core.preferences.log_axis, core.document.name
-        self._export(lambda path, curves: picture_of(curves, title, log).save(path), ".png", smoothing)
+        self._export(lambda path, curves: write_file(path, png_of(picture_of(curves, title, log))), ".png", smoothing)
 
     def export_csv(self) -> None:
         self._export(lambda path, curves: write_file(path, csv_of(curves).encode()), ".csv")

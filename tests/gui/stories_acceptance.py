@@ -14,7 +14,7 @@ from studio.texts import text
 from studio.view.gui import dpg
 from tests.gui.hand import PROJECTS, Hand, Point
 
-STEPS, SEED = 5000, 1  # enough to be paused in the middle on a fast device
+STEPS, SEED = 1_000_000, 1  # enough to be paused in the middle on a fast device
 FEWER = 400  # of the run that is compared
 # Nodes by search, in pixels from the canvas' corner once it has been zoomed out; wires by drag; parameters as they are typed.
 NODES = (

@@ -34,8 +34,10 @@ def at_plot(hand: Hand, box: PlotBox, mouse: PlotMouse, spot: Point) -> Point:
     width, height = dpg.get_item_rect_size(box.plot)
     first, second = (left + 0.4 * width, top + 0.4 * height), (left + 0.6 * width, top + 0.6 * height)
     hand.to(first)
+    hand.frames(3)
     a = mouse.at
     hand.to(second)
+    hand.until(lambda: all(now != then for now, then in zip(mouse.at, a, strict=True)))
     b = mouse.at
     x, y = (first[k] + (spot[k] - a[k]) * (second[k] - first[k]) / (b[k] - a[k]) for k in (0, 1))
     return x, y
