@@ -123,9 +123,10 @@ def main(arguments):
 
 
 def check():
-    """Both checkers run, also when the first one finds something."""
+    """All of them run, also when one finds something."""
     results = [
         call([script("ruff"), "check", "."], cwd=ROOT),
+        call([script("ruff"), "format", "--check", "."], cwd=ROOT),
         call([script("basedpyright")], cwd=ROOT),
     ]
     return max(results)

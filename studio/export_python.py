@@ -29,7 +29,7 @@ def script(graph: Graph) -> str:
 
 SPECIAL = "from math import inf, nan\n\n"
 IMPORTS = "import munet\nfrom munet import Edge, Frame, Graph, Node, Run"
-MAIN = '''\
+MAIN = """\
 def main() -> None:
     graph = project()
     with munet.Session.open(graph) as session:
@@ -41,7 +41,7 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
-'''
+"""
 
 
 def _head(graph: Graph) -> str:

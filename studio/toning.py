@@ -70,6 +70,7 @@ def colored(image: Array) -> Array:
 
 def columns_for(count: int, height: int, width: int, aspect: float = 1.0) -> int:
     """Columns of a grid whose pictures are as large as can be in a room of this width by height; of equal ones the flattest."""
+
     def size(columns: int) -> tuple[float, int, int]:
         rows = -(-count // columns)
         return min(aspect / (columns * max(width, 1)), 1 / (rows * max(height, 1))), -rows, -columns

@@ -106,4 +106,3 @@ def _look_at(op: Op, read: _Reader) -> Culprit | None:
             where = f"{op.operator} gives {kind} in {int(bad.sum()):,} of {found.size:,} elements"
             return Culprit(op.origin[0] if op.origin else "", op.operator, f"{where}; it read {span}" if span else where)
     return None
-

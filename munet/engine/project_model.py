@@ -164,9 +164,7 @@ def _drawing(model: DrawingModel, name: str, problems: list[Problem]) -> Graph:
         x, y = entry.position
         marks = (entry.muted, entry.note, entry.frozen)
         nodes[entry.id] = Node(entry.id, entry.operator, entry.params, (x, y), entry.version, *marks)
-    frames = tuple(
-        Frame(f.title, (f.position[0], f.position[1]), (f.size[0], f.size[1]), f.color, f.note) for f in model.frames
-    )
+    frames = tuple(Frame(f.title, (f.position[0], f.position[1]), (f.size[0], f.size[1]), f.color, f.note) for f in model.frames)
     edges = _read_edges(model.edges, nodes, name, problems)
     return Graph(name=name, nodes=nodes, edges=edges, frames=frames, note=model.note)
 

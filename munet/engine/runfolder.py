@@ -42,9 +42,7 @@ class RunFolder:
     unwritten       gets what cannot be written while the run goes on; without it the run ends with that error
     """
 
-    def __init__(
-        self, folder: PathLike, *, report_every_s: float = 0.0, unwritten: Callable[[MunetError], None] | None = None
-    ):
+    def __init__(self, folder: PathLike, *, report_every_s: float = 0.0, unwritten: Callable[[MunetError], None] | None = None):
         self.path = Path(folder)
         self._report_every_s, self._reported, self._unwritten = report_every_s, -math.inf, unwritten
         self._began = -math.inf  # the first report

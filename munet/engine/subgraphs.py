@@ -150,9 +150,7 @@ class _Flattening:
         for edge in part.edges:
             into.setdefault(edge.target, []).append(edge)
             out_of.setdefault(edge.source, set()).add(edge.source_socket)
-            self._edges.append(
-                Edge(prefix + edge.source, edge.source_socket, prefix + edge.target, edge.target_socket)
-            )
+            self._edges.append(Edge(prefix + edge.source, edge.source_socket, prefix + edge.target, edge.target_socket))
         for drawn in part.nodes.values():
             path = prefix + drawn.id
             params = {**drawn.params, **given.get(drawn.id, {})}

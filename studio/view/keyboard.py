@@ -35,7 +35,12 @@ class Keyboard:
     of all those of a picker that is open."""
 
     def __init__(
-        self, actions: Actions, search: Search, pickers: Sequence[Picker], typing: Callable[[], bool], changes: Mapping[str, str],
+        self,
+        actions: Actions,
+        search: Search,
+        pickers: Sequence[Picker],
+        typing: Callable[[], bool],
+        changes: Mapping[str, str],
     ):
         self._actions, self._search, self._pickers, self._typing = actions, search, (search, *pickers), typing
         self._keys, self._names = keymap(changes), key_names()

@@ -73,6 +73,7 @@ class Looks:
 
 def quietly(call: Callable[[Session], T], otherwise: Callable[[str], T]) -> Callable[[Session], T]:
     """The call, with what the engine refuses as a result of its own: a look is no reason for an error message."""
+
     def made(session: Session) -> T:
         try:
             return call(session)

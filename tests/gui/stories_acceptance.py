@@ -141,6 +141,7 @@ def _empty(hand: Hand) -> Point:
 
 def _essence(graph: Graph) -> tuple[Counter[str], Counter[str]]:
     """What a drawing is, but for names and places; steps aside, which the story makes fewer."""
+
     def kind(id_: str) -> str:
         params = {name: value for name, value in graph.nodes[id_].params.items() if name != "steps"}
         return f"{graph.nodes[id_].operator} {sorted(params.items())}"

@@ -30,6 +30,8 @@ SIGNS: dict[str, Callable[..., Any]] = {
     "xor": np.logical_xor, "not": np.logical_not, "negate": np.negative, "&": np.bitwise_and, "|": np.bitwise_or,
     "^": np.bitwise_xor, "<<": np.left_shift, ">>": np.right_shift,
 }  # fmt: skip
+
+
 def _words(a: Array, b: Array, step: Array, element: Array) -> Array:
     """All elements of a stream have one key and one step."""
     key, steps = (int(a.flat[0]), int(b.flat[0])), int(step.flat[0])

@@ -89,6 +89,7 @@ def test_ten_thousand_updates(core: Core) -> None:
 @pytest.mark.slow
 def test_hundreds_of_edits_checks_and_recompiles(core: Core) -> None:
     """Edits taken back and made again, each checked and compiled; the history has an end."""
+
     def rounds(count: int) -> None:
         for number in range(count):
             core.edit(Move(selected(["loss"]), 1.0, 0.0))

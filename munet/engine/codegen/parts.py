@@ -101,9 +101,7 @@ def _lanes(rows: int, length: int, device: DeviceInfo) -> int:
     # A kernel over rows may fold several times and then write its row: a quarter of the limit is safe for each.
     most_turns = device.loop_limit // 4 if device.loop_limit else length
     lanes = 1
-    while lanes * 2 <= largest and (
-        (rows * lanes < busy and lanes * 2 * shortest <= length) or -(-length // lanes) > most_turns
-    ):
+    while lanes * 2 <= largest and ((rows * lanes < busy and lanes * 2 * shortest <= length) or -(-length // lanes) > most_turns):
         lanes *= 2
     if -(-length // lanes) > most_turns * 3:
         raise too_long(length, device)
