@@ -7,7 +7,8 @@ canvas units; tolerances are given in pixels and divided by the zoom.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import time
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -20,6 +21,7 @@ from studio.edits import SUBGRAPH
 from studio.grid import Grid
 from studio.nodeviews import NodeView, Point, SocketSpot, node_view
 
+AT_ONCE = 100  # nodes and wires that are taken in however long it takes
 SOCKET_REACH, WIRE_REACH, FRAME_EDGE, FRAME_HEAD = 10.0, 7.0, 6.0, 26.0  # pixels, the last one canvas units
 
 
@@ -52,7 +54,10 @@ NO_WIRES: Wires = {}
 
 
 class Scene:
-    """All that is drawn of one drawing. `changed_nodes` and `changed_wires` say what the last update made or removed."""
+    """All that is drawn of one drawing. `changed_nodes` and `changed_wires` say what the last update made or removed.
+
+    A large change can be taken in over several updates: `pending` says how much is still as it was, or missing.
+    """
 
     def __init__(self) -> None:
         self.views: dict[str, NodeView] = {}
@@ -60,6 +65,7 @@ class Scene:
         self.frames: tuple[Frame, ...] = ()
         self.changed_nodes: set[str] = set()
         self.changed_wires: set[Edge] = set()
+        self.version = 0  # counts updates that made or removed something
         self._made_of: dict[str, _Made] = {}
         self._nodes, self._curves = Grid(), Grid()
         self._order: dict[str, int] = {}
@@ -67,15 +73,27 @@ class Scene:
         self._wired: dict[str, frozenset[str]] = {}
         self._known: dict[str, tuple[Any, ...]] = {}
         self._edges_at: dict[str, list[Edge]] = {}
+        # What is still to be looked at, the longest waiting first: of a large drawing that is dragged, all moves in turn.
+        self._waiting_nodes: dict[str, None] = {}
+        self._waiting_wires: dict[Edge, None] = {}
         self._bounds: Rect | None = None
         self._bounds_known = False
 
-    def update(self, graph: Graph, part: Graph, wires: Wires | None = None) -> None:
-        """Bring the scene to a drawing `part` of the project `graph`; `wires` are keyed by the ids of this drawing."""
+    @property
+    def pending(self) -> int:
+        return len(self._waiting_nodes) + len(self._waiting_wires)
+
+    def update(self, graph: Graph, part: Graph, wires: Wires | None = None, limit_s: float = math.inf) -> None:
+        """Bring the scene to a drawing `part` of the project `graph`; `wires` are keyed by the ids of this drawing.
+
+        After `limit_s` the rest is left to the next update; an edit of a few nodes is always taken in at once.
+        """
+        end = time.perf_counter() + limit_s
         wires = NO_WIRES if wires is None else wires
         edges, old_wires, definitions = self._from
         only_nodes = part.edges is edges and wires is old_wires and graph.subgraphs is definitions
         self._from = (part.edges, wires, graph.subgraphs)
+        self.changed_wires = set()
         if part.edges is not edges:
             self._take_edges(part.edges)
         if wires is not old_wires:
@@ -83,22 +101,22 @@ class Scene:
             for (id_, socket), view in wires.items():
                 known.setdefault(id_, []).append((socket, view))
             self._known = {id_: tuple(found) for id_, found in known.items()}
-        before = len(self.views)
         self.changed_nodes = self.views.keys() - part.nodes.keys()
         for id_ in self.changed_nodes:
             del self.views[id_], self._made_of[id_]
             self._nodes.drop(id_)
-        kept = len(self.views)
+        if self._order.keys() != part.nodes.keys():
+            self._order = {id_: place for place, id_ in enumerate(part.nodes)}
+            self._waiting_nodes = {id_: None for id_ in self._waiting_nodes if id_ in part.nodes}
         for id_, node in part.nodes.items():
             old = self._made_of.get(id_)
             if old is None or old.node is not node or not only_nodes:
-                self._look_at(graph, node, old, wires)
-        if len(self.views) != kept or kept != before:
-            self._order = {id_: place for place, id_ in enumerate(part.nodes)}
+                self._waiting_nodes[id_] = None
         if self.changed_nodes or self.frames is not part.frames:
             self._bounds_known = False
         self.frames = part.frames
-        self._update_wires(part, part.edges is edges)
+        self._work_off(graph, part, wires, end)
+        self.version += bool(self.changed_nodes or self.changed_wires)
 
     def _take_edges(self, edges: tuple[Edge, ...]) -> None:
         wired: dict[str, set[str]] = {}
@@ -108,20 +126,45 @@ class Scene:
             self._edges_at.setdefault(edge.source, []).append(edge)
             self._edges_at.setdefault(edge.target, []).append(edge)
         self._wired = {id_: frozenset(sockets) for id_, sockets in wired.items()}
+        there = set(edges)
+        for edge in self.wires.keys() - there:
+            del self.wires[edge]
+            self._curves.drop(edge)
+            self.changed_wires.add(edge)
+        self._waiting_wires = {edge: None for edge in self._waiting_wires if edge in there}
+        self._waiting_wires |= dict.fromkeys(edge for edge in edges if edge not in self.wires)
 
-    def _look_at(self, graph: Graph, node: Node, old: _Made | None, wires: Wires) -> None:
-        """Make the node's view anew if anything it is made of has changed; a node that was only moved keeps what was made."""
+    def _work_off(self, graph: Graph, part: Graph, wires: Wires, end: float) -> None:
+        """First the nodes, then the wires, whose ends are where their nodes are."""
+        for done, id_ in enumerate(list(self._waiting_nodes)):
+            if done > AT_ONCE and time.perf_counter() > end:
+                return
+            if self._look_at(graph, part.nodes[id_], wires):
+                self._bounds_known = False
+                self._waiting_wires |= dict.fromkeys(self._edges_at.get(id_, ()))
+            del self._waiting_nodes[id_]
+        for done, edge in enumerate(list(self._waiting_wires)):
+            if done > AT_ONCE and time.perf_counter() > end:
+                return
+            self._draw(edge)
+            del self._waiting_wires[edge]
+
+    def _look_at(self, graph: Graph, node: Node, wires: Wires) -> bool:
+        """Make the node's view anew if anything it is made of has changed, and say so; a node that was only moved keeps what
+        was made."""
         # Instances depend on definitions, which may hold others: the mapping of all of them stands for that.
         definitions = graph.subgraphs if node.operator == SUBGRAPH else None
+        old = self._made_of.get(node.id)
         made = _Made(node, self._wired.get(node.id, frozenset()), definitions, self._known.get(node.id, ()))
         if old is not None and made.is_like(old):
             if old.node is node:
-                return
+                return False
             if replace(old.node, position=node.position) == node:
                 x, y = node.position
                 self._put(made, replace(self.views[node.id], x=x, y=y))
-                return
+                return True
         self._put(made, node_view(graph, node, made.wired, wires))
+        return True
 
     def _put(self, made: _Made, view: NodeView) -> None:
         id_ = made.node.id
@@ -129,26 +172,15 @@ class Scene:
         self._nodes.put(id_, [_grown(view.rect, 12.0)])
         self.changed_nodes.add(id_)
 
-    def _update_wires(self, part: Graph, same_edges: bool) -> None:
-        self.changed_wires = set()
-        touched: Iterable[Edge] = part.edges
-        if same_edges:
-            touched = dict.fromkeys(edge for id_ in self.changed_nodes for edge in self._edges_at.get(id_, ()))
-        else:
-            self.changed_wires = self.wires.keys() - set(part.edges)
-            for edge in self.changed_wires:
-                del self.wires[edge]
-                self._curves.drop(edge)
-        for edge in touched:
-            if edge in self.wires and edge.source not in self.changed_nodes and edge.target not in self.changed_nodes:
-                continue
-            start = self.socket_at(edge.source, "out", edge.source_socket)
-            control = bezier(start, self.socket_at(edge.target, "in", edge.target_socket))
-            self.changed_wires.add(edge)
-            old = self.wires.get(edge)
-            if old is None or old.control != control:
-                wire = self.wires[edge] = Wire(edge, control, along(control))
-                self._curves.put(edge, pieces(wire.points))
+    def _draw(self, edge: Edge) -> None:
+        """The wire's curve, where its ends are now."""
+        start = self.socket_at(edge.source, "out", edge.source_socket)
+        control = bezier(start, self.socket_at(edge.target, "in", edge.target_socket))
+        self.changed_wires.add(edge)
+        old = self.wires.get(edge)
+        if old is None or old.control != control:
+            wire = self.wires[edge] = Wire(edge, control, along(control))
+            self._curves.put(edge, pieces(wire.points))
 
     def socket_at(self, node: str, side: str, name: str) -> Point:
         """Where a socket is; for one that the node has not got, the middle of that side."""

@@ -100,12 +100,18 @@ class Canvas:
             self._heat_seen = self.heat.version
             self.pictures.restyle()
         self._sync_camera()
-        self.pictures.sync()
+        if not self._is_coming:
+            self.pictures.sync()
         self.minimap.sync()
         drawn = (
             self._frames.sync(), self._gestures.sync(), self._legend.sync(self.heat.legend), self.pulse.sync(time.monotonic()),
         )  # fmt: skip
         self._redraws += any(drawn)
+
+    @property
+    def _is_coming(self) -> bool:
+        """Another drawing has been opened and is not taken in yet: what was there stays in sight until it can be shown."""
+        return self._fit_wanted and self.core.scene.pending > 0
 
     def _sync_inside(self) -> None:
         """Another drawing is shown: as it was left, or from its beginning if it is new. Whoever moved the camera knows better."""
@@ -124,7 +130,7 @@ class Canvas:
         width, height = dpg.get_item_rect_size(self.plot)
         self.core.camera.resize(width, height)
         settled, self._size = (width, height) == self._size, (width, height)
-        if self._fit_wanted and settled and width > LEAST_WIDTH:
+        if self._fit_wanted and settled and width > LEAST_WIDTH and not self._is_coming:
             self._fit_wanted = False
             self._fit()
 

@@ -30,6 +30,8 @@ from studio.texts import text
 from studio.tools import Tool
 from studio.view.trainer import Trainer
 
+SCENE_S = 0.006  # of a frame, for taking a large change of the drawing into the scene
+
 
 class Core:
     """See the module's head. `open_session` is for tests."""
@@ -97,16 +99,17 @@ class Core:
         self.preferences = self.preferences.with_previews(self.document.path, nodes)
 
     def refresh(self) -> None:
-        """Bring the scene to the document; what has to be drawn anew is added to the stale sets."""
+        """Bring the scene to the document, a large change over several frames; what has to be drawn anew is added to the stale
+        sets."""
         document = self.document
         now = (document.version, document.selection_version, self.findings_version, self.trainer.problems)
-        if now == self._seen:
+        if now == self._seen and not self.scene.pending:
             return
         self._seen = now
         carried = (self.findings, document.state.inside)
         if carried != self._carried_of:
             self._carried_of, self._carried = carried, wires_of(self.findings, document.state)
-        self.scene.update(document.graph, document.part, self._carried)
+        self.scene.update(document.graph, document.part, self._carried, SCENE_S)
         self.tool.wires = self._carried
         found = by_node((*self.trainer.problems, *self.findings.problems), document.state)
         if found != self.problems:
@@ -195,7 +198,8 @@ class Core:
     @property
     def busy(self) -> bool:
         """Whether something is about to change without the user's doing."""
-        return self.findings.version != self.document.version or self.trainer.busy or self.facts.busy or self.shelf.busy
+        checks = self.findings.version != self.document.version
+        return checks or self.scene.pending > 0 or self.trainer.busy or self.facts.busy or self.shelf.busy
 
     def close(self, *, keep: bool = False) -> None:
         """End the threads; nothing is left to recover, unless unsaved work is to be kept."""

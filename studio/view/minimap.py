@@ -5,8 +5,10 @@ Its nodes are drawn once and follow the camera by a transform, so that panning a
 
 from __future__ import annotations
 
+import time
+
 from studio.camera import Rect
-from studio.nodeviews import Point
+from studio.nodeviews import NodeView, Point
 from studio.view import theme
 from studio.view.core import Core
 from studio.view.drawing import CLEAR
@@ -14,6 +16,7 @@ from studio.view.gui import Tag, dpg
 
 WIDTH, HEIGHT, GAP = 168.0, 108.0, 12.0  # pixels; the gap is to the canvas' edges
 PAD = 5.0
+BUDGET_S = 0.003  # of a frame, for drawing nodes
 
 
 class Minimap:
@@ -22,7 +25,7 @@ class Minimap:
     def __init__(self, core: Core, layer: Tag):
         self._core, self._layer = core, layer
         self._seen: object = None
-        self._drawn: object = None
+        self._drawn: dict[str, tuple[NodeView, Tag]] = {}
         self._back: Tag = dpg.add_draw_node(parent=layer)
         self._nodes: Tag = dpg.add_draw_node(parent=layer)
         self._front: Tag = dpg.add_draw_node(parent=layer)
@@ -60,27 +63,35 @@ class Minimap:
             core.preferences.show_minimap and whole is not None and not _within(whole, seen)
             and camera.width > 3 * WIDTH and camera.height > 2 * HEIGHT
         )  # fmt: skip
-        now = (camera.version, whole, wanted, core.document.version, core.document.state.inside)
+        now = (camera.version, whole, wanted, core.scene.version)
         if now == self._seen:
             return
-        self._seen = now
         if wanted != self.shown:
             self.shown = wanted
             dpg.configure_item(self._layer, show=wanted)
         if wanted and whole is not None:
-            self._draw_nodes()
             self._draw(whole, seen)
+            if not self._draw_nodes():
+                return
+        self._seen = now
 
-    def _draw_nodes(self) -> None:
-        core = self._core
-        drawn = (core.document.version, core.document.state.inside)
-        if drawn == self._drawn or core.tool.mode == "move":  # a drag is shown when it has ended
-            return
-        self._drawn = drawn
-        dpg.delete_item(self._nodes, children_only=True)
-        for view in core.scene.views.values():
-            low, high = (view.x, view.y), (view.x + view.width, view.y + view.height)
-            dpg.draw_rectangle(low, high, parent=self._nodes, color=CLEAR, fill=view.color)
+    def _draw_nodes(self) -> bool:
+        """Those that have changed, some in a frame; whether all of them are as they should be."""
+        core, drawn = self._core, self._drawn
+        if core.tool.mode == "move":  # a drag is shown when it has ended
+            return False
+        for id_ in drawn.keys() - core.scene.views.keys():
+            dpg.delete_item(drawn.pop(id_)[1])
+        stale = [view for id_, view in core.scene.views.items() if id_ not in drawn or drawn[id_][0] is not view]
+        end = time.perf_counter() + BUDGET_S
+        for view in stale:
+            if time.perf_counter() > end:
+                return False
+            if view.id in drawn:
+                dpg.delete_item(drawn[view.id][1])
+            x0, y0, x1, y1 = view.rect
+            drawn[view.id] = view, dpg.draw_rectangle((x0, y0), (x1, y1), parent=self._nodes, color=CLEAR, fill=view.color)
+        return True
 
     def _draw(self, whole: Rect, seen: Rect) -> None:
         camera = self._core.camera

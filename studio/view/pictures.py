@@ -121,8 +121,7 @@ class Pictures:
     def _cull(self) -> None:
         """Which nodes and wires are in sight; the others are hidden."""
         core, camera = self._core, self._core.camera
-        document = core.document
-        now = (camera.version, camera.width, camera.height, document.version, document.state.inside, core.findings_version)
+        now = (camera.version, camera.width, camera.height, core.scene.version)
         if now == self._place:
             return
         self._place = now

@@ -33,6 +33,13 @@ def chain(*operators: str) -> Graph:
     return Graph(nodes=nodes, edges=tuple(Edge(s, "y", t, "x") for s, t in pairwise(nodes)))
 
 
+def relus(count: int, gap: float = 320.0) -> Graph:
+    """A row of them, wired one behind the other: "r0", "r1", ..."""
+    nodes = {f"r{i}": Node(f"r{i}", "relu", {}, (gap * i, 0.0)) for i in range(count)}
+    edges = tuple(Edge(f"r{i}", "y", f"r{i + 1}", "x") for i in range(count - 1))
+    return Graph(nodes=nodes, edges=edges)
+
+
 class Mouse:
     """Drives a tool as a window would; `asked` and `refused` collect what it hands back."""
 

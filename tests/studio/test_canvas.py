@@ -1,34 +1,23 @@
-"""Camera, node views, hit test, tools and layout: the canvas without a display (CASES 51)."""
+"""Camera, node views and tools: the canvas without a display (CASES 51)."""
 
 from __future__ import annotations
 
-import math
-import time
-from itertools import pairwise
-
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from munet import Edge, Frame, Graph, Node
 from munet.inspect import wire_shapes
 from studio.camera import Camera, bounds
-from studio.curves import along, bezier
+from studio.curves import along
 from studio.document import Document, selected
 from studio.hit import Scene
-from studio.layout import align, arrange, distribute, snap
 from studio.nodeviews import DTYPE_COLORS, DTYPE_SHAPES, declaration_of, kind_of, node_view
 from studio.requests import MIDDLE, RIGHT, Edit, Enter, OpenMenu, OpenSearch, Pan, Refused
 from studio.subgraph_commands import Collapse
-from tests.studio.helpers import PROJECTS, Mouse, project
+from tests.studio.helpers import PROJECTS, Mouse, project, relus
 
 NAMES = sorted(path.stem for path in PROJECTS.glob("*.json"))
-
-
-def chain(count: int, gap: float = 320.0) -> Graph:
-    nodes = {f"r{i}": Node(f"r{i}", "relu", {}, (gap * i, 0.0)) for i in range(count)}
-    edges = tuple(Edge(f"r{i}", "y", f"r{i + 1}", "x") for i in range(count - 1))
-    return Graph(nodes=nodes, edges=edges)
 
 
 # -- camera ----------------------------------------------------------------------------------------------------------------
@@ -114,72 +103,11 @@ def test_instances_look_like_what_they_hold():
     assert [s.name for s in declared.outputs] == ["y"]
 
 
-# -- scene -----------------------------------------------------------------------------------------------------------------
-
-
-def test_what_the_mouse_touches():
-    graph = chain(2)
-    scene = Scene()
-    scene.update(graph, graph)
-    view = scene.views["r0"]
-    assert scene.hit((view.x + 80, view.y + 10)).node == "r0"
-    hit = scene.hit(scene.socket_at("r0", "out", "y"))
-    assert (hit.kind, hit.node, hit.side, hit.socket) == ("socket", "r0", "out", "y")
-    middle = along(scene.wires[graph.edges[0]].control)[10]
-    assert scene.hit(middle).edge == graph.edges[0]
-    assert scene.hit((middle[0], middle[1] + 60)).kind == "nothing"
-    assert scene.nodes_in((-10.0, -10.0, 50.0, 50.0)) == {"r0"}
-    assert scene.wires_cut([(middle[0], middle[1] - 50), (middle[0], middle[1] + 50)]) == {graph.edges[0]}
-    assert scene.wires_cut([(middle[0], middle[1] - 50), (middle[0] + 1, middle[1] - 40)]) == set()
-
-
-def test_frames_are_touched_at_title_border_and_corner():
-    graph = Graph(nodes={"a": Node("a", "relu", {}, (50.0, 80.0))}, frames=(Frame("f", (0.0, 0.0), (400.0, 300.0)),))
-    scene = Scene()
-    scene.update(graph, graph)
-    assert scene.hit((200.0, 10.0)).kind == "frame"
-    assert scene.hit((400.0, 300.0)).kind == "corner"
-    assert scene.hit((350.0, 200.0)).kind == "nothing"
-    assert scene.nodes_of_frame(0) == {"a"}
-    assert scene.frames_in((-1.0, -1.0, 401.0, 301.0)) == {0}
-
-
-def test_only_what_changed_is_made_anew():
-    document = Document(chain(50))
-    mouse = Mouse(document)
-    views = dict(mouse.scene.views)
-    mouse.drag(mouse.head("r7"), (2300.0, 400.0))
-    assert mouse.scene.changed_nodes <= {"r7"}
-    assert [id_ for id_, view in mouse.scene.views.items() if view is not views[id_]] == ["r7"]
-
-
-def test_a_thousand_nodes_are_hit_and_moved_fast():
-    nodes = {f"n{i}": Node(f"n{i}", "add", {}, (230.0 * (i % 40), 160.0 * (i // 40))) for i in range(1000)}
-    edges = tuple(Edge(f"n{i}", "z", f"n{i + 1}", "x") for i in range(999))
-    graph = Graph(nodes=nodes, edges=edges)
-    document = Document(graph)
-    mouse = Mouse(document)
-    started = time.process_time()
-    for i in range(500):
-        mouse.scene.hit((17.0 * i, 11.0 * i % 4000), 0.5)
-    assert (time.process_time() - started) / 500 < 0.005
-    started = time.process_time()
-    mouse.drag(mouse.head("n500"), (3000.0, 2000.0), steps=10)
-    assert (time.process_time() - started) / 10 < 0.05
-
-
-def test_wires_end_in_their_sockets():
-    for a, b in (((0.0, 0.0), (300.0, 50.0)), ((300.0, 0.0), (0.0, 50.0)), ((0.0, 0.0), (0.0, 0.0))):
-        points = along(bezier(a, b))
-        assert points[0] == pytest.approx(a)
-        assert points[-1] == pytest.approx(b)
-
-
 # -- tools -----------------------------------------------------------------------------------------------------------------
 
 
 def test_clicking_and_boxes_select():
-    mouse = Mouse(Document(chain(4)))
+    mouse = Mouse(Document(relus(4)))
     mouse.click(mouse.head("r1"))
     assert mouse.document.selection == selected(["r1"])
     mouse.click(mouse.head("r2"), held="Shift")
@@ -196,7 +124,7 @@ def test_clicking_and_boxes_select():
 
 
 def test_dragging_moves_the_selection_as_one_step():
-    mouse = Mouse(Document(chain(3)))
+    mouse = Mouse(Document(relus(3)))
     mouse.drag((-50.0, -80.0), (500.0, 200.0))
     mouse.drag(mouse.head("r0"), (mouse.head("r0")[0] + 30, mouse.head("r0")[1] + 60), steps=7)
     positions = [node.position for node in mouse.document.graph.nodes.values()]
@@ -210,7 +138,7 @@ def test_dragging_moves_the_selection_as_one_step():
 
 
 def test_escape_takes_a_drag_back():
-    mouse = Mouse(Document(chain(2)))
+    mouse = Mouse(Document(relus(2)))
     mouse.press(mouse.head("r0"))
     mouse.move((300.0, 300.0))
     mouse.do(mouse.tool.cancel())
@@ -227,7 +155,7 @@ def test_wires_are_drawn_from_either_end(backwards: bool):
 
 
 def test_wires_are_taken_off_and_put_elsewhere_and_undone():  # CASES 48
-    graph = chain(3)
+    graph = relus(3)
     mouse = Mouse(Document(graph))
     mouse.drag(mouse.socket("r2", "in", "x"), (900.0, 600.0))  # pulled off
     assert mouse.document.graph.edges == graph.edges[:1]
@@ -262,7 +190,7 @@ def test_a_wire_that_does_not_fit_is_refused_with_its_reason():
     assert isinstance(refused, Refused)
     assert refused.refusal.reason == "d.label is u8; l.x takes floats."
     assert mouse.document.graph.edges == ()
-    cycle = Mouse(Document(chain(3)))
+    cycle = Mouse(Document(relus(3)))
     cycle.drag(cycle.socket("r2", "out", "y"), cycle.socket("r0", "in", "x"))
     assert isinstance(cycle.asked[-1], Refused)
     assert cycle.asked[-1].refusal.code == "wire.cycle"
@@ -281,7 +209,7 @@ def test_wires_dropped_on_nodes_and_on_nothing():
 
 
 def test_a_node_dropped_on_a_wire_goes_into_it():
-    graph = chain(2, gap=600.0)
+    graph = relus(2, gap=600.0)
     nodes = {**graph.nodes, "t": Node("t", "tanh", {}, (200.0, 400.0))}
     mouse = Mouse(Document(Graph(nodes=nodes, edges=graph.edges)))
     middle = along(mouse.scene.wires[graph.edges[0]].control)[10]
@@ -297,7 +225,7 @@ def test_a_node_dropped_on_a_wire_goes_into_it():
 
 
 def test_cutting_panning_menus_and_double_clicks():
-    mouse = Mouse(Document(chain(3)))
+    mouse = Mouse(Document(relus(3)))
     middle = along(mouse.scene.wires[Edge("r0", "y", "r1", "x")].control)[10]
     mouse.drag((middle[0], middle[1] - 60), (middle[0], middle[1] + 60), RIGHT)
     assert mouse.document.graph.edges == (Edge("r1", "y", "r2", "x"),)
@@ -329,87 +257,3 @@ def test_frames_carry_their_nodes():
     mouse.drag((500.0, 350.0), (620.0, 400.0))
     assert mouse.document.graph.frames[0].size == pytest.approx((520.0, 350.0))
     assert len(mouse.document.undo_labels) == 2
-
-
-# -- layout ----------------------------------------------------------------------------------------------------------------
-
-
-def overlaps(positions: dict[str, tuple[float, float]], sizes: dict[str, tuple[float, float]]) -> list[tuple[str, str]]:
-    rects = sorted((x, y, x + sizes[i][0], y + sizes[i][1], i) for i, (x, y) in positions.items())
-    found = []
-    for place, a in enumerate(rects):
-        for b in rects[place + 1 :]:
-            if b[0] >= a[2]:
-                break
-            if a[1] < b[3] and b[1] < a[3]:
-                found.append((a[4], b[4]))
-    return found
-
-
-@settings(max_examples=80, deadline=None)
-@given(st.integers(1, 25), st.lists(st.tuples(st.integers(0, 24), st.integers(0, 24)), max_size=50))
-def test_nothing_overlaps_whatever_is_drawn(count: int, pairs: list[tuple[int, int]]):
-    sizes = {f"n{i}": (150.0 + 7 * (i % 5), 60.0 + 13 * (i % 7)) for i in range(count)}
-    edges = [(f"n{a}", f"n{b}") for a, b in pairs if a < count and b < count]
-    positions = arrange(sizes, edges, (100.0, 50.0))
-    assert positions.keys() == sizes.keys()
-    assert overlaps(positions, sizes) == []
-    assert all(math.isfinite(x) and math.isfinite(y) for x, y in positions.values())
-
-
-def test_layout_ends_on_cycles():  # CASES 51
-    sizes = dict.fromkeys("abc", (160.0, 80.0))
-    positions = arrange(sizes, [("a", "b"), ("b", "c"), ("c", "a"), ("a", "a")])
-    assert len({x for x, _ in positions.values()}) == 3
-
-
-def test_wires_lead_to_the_right_and_a_chain_is_straight():
-    sizes = {f"n{i}": (160.0, 80.0) for i in range(6)}
-    edges = [(f"n{i}", f"n{i + 1}") for i in range(5)]
-    positions = arrange(sizes, edges)
-    assert all(positions[a][0] + 160 < positions[b][0] for a, b in edges)
-    assert len({round(y, 6) for _, y in positions.values()}) == 1
-
-
-def test_skip_connections_do_not_run_through_nodes():
-    sizes = {f"n{i}": (160.0, 80.0) for i in range(7)}
-    edges = [(f"n{i}", f"n{i + 1}") for i in range(6)]
-    plain = arrange(sizes, edges)
-    skipping = arrange(sizes, [*edges, ("n0", "n6")])
-    # The lane of the long wire takes room: what it passes moves out of the line between its ends.
-    line = (skipping["n0"][1] + skipping["n6"][1]) / 2 + 40
-    between = [skipping[f"n{i}"][1] for i in range(2, 5)]
-    assert all(not y < line < y + 80 for y in between)
-    assert len({round(y) for _, y in plain.values()}) == 1
-
-
-def test_a_thousand_nodes_in_two_seconds():
-    sizes = {f"n{i}": (170.0, 90.0) for i in range(1000)}
-    edges = [(f"n{i}", f"n{i + step}") for i in range(1000) for step in (1, 7, 31) if i + step < 1000 and (i % step == 0)]
-    started = time.process_time()
-    positions = arrange(sizes, edges)
-    assert time.process_time() - started < 2
-    assert len(positions) == 1000
-
-
-def test_a_thousand_nodes_in_a_hundred_layers():
-    sizes = {f"n{i}": (170.0, 90.0) for i in range(1000)}
-    edges = [(f"n{i}", f"n{i + 10 + step}") for i in range(1000) for step in (0, 1, 23) if i + 10 + step < 1000]
-    started = time.process_time()
-    positions = arrange(sizes, edges)
-    assert time.process_time() - started < 2
-    assert overlaps(positions, sizes) == []
-
-
-def test_aligning_distributing_and_snapping():
-    rects = {"a": (0.0, 0.0, 100.0, 50.0), "b": (130.0, 20.0, 230.0, 90.0), "c": (400.0, 70.0, 520.0, 100.0)}
-    assert {x for x, _ in align(rects, "left").values()} == {0.0}
-    assert {p[0] + r[2] - r[0] for p, r in zip(align(rects, "right").values(), rects.values(), strict=True)} == {520.0}
-    assert {y for _, y in align(rects, "top").values()} == {0.0}
-    spread = distribute(rects, "x")
-    edges = [(spread[i][0], spread[i][0] + rects[i][2] - rects[i][0]) for i in rects]
-    gaps = {round(b[0] - a[1], 9) for a, b in pairwise(edges)}
-    assert len(gaps) == 1
-    assert edges[0][0] == 0.0
-    assert edges[-1][1] == 520.0
-    assert snap({"a": (13.0, 27.0)}, 20.0) == {"a": (20.0, 20.0)}
