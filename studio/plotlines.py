@@ -33,10 +33,41 @@ class Curve:
     values: Sequence[float]
 
 
-def curves_of(record: Record, earlier: Mapping[str, PastRun], smoothing: float = 0.0) -> list[Curve]:
-    """All curves, those of earlier runs first, so that this run lies over them. `earlier` by how the legend calls them."""
+class Smoother:
+    """Smoothed values of earlier runs, which are worked out once for an amount; those of runs not asked for are let go."""
+
+    def __init__(self) -> None:
+        self._amount = 0.0
+        self._known: dict[int, tuple[Sequence[float], list[float]]] = {}  # by identity of the values, which it keeps alive
+        self._asked: set[int] = set()
+
+    def begin(self, amount: float) -> None:
+        """Another round: what nobody asked for in the last one goes."""
+        kept = self._asked if amount == self._amount else set[int]()
+        self._known = {key: found for key, found in self._known.items() if key in kept}
+        self._amount, self._asked = amount, set()
+
+    def of(self, steps: list[int], values: list[float]) -> Sequence[float]:
+        if not self._amount:
+            return values
+        key = id(values)
+        self._asked.add(key)
+        if key not in self._known:
+            self._known[key] = values, Series(steps, values).smoothed(self._amount)
+        return self._known[key][1]
+
+
+def curves_of(
+    record: Record, earlier: Mapping[str, PastRun], smoothing: float = 0.0, smoother: Smoother | None = None
+) -> list[Curve]:
+    """All curves, those of earlier runs first, so that this run lies over them. `earlier` by how the legend calls them.
+
+    `smoother` remembers the work on earlier runs for whoever asks again and again.
+    """
+    smoother = smoother or Smoother()
+    smoother.begin(smoothing)
     colors = colors_of(record, earlier)
-    return [*earlier_curves(earlier, colors, smoothing), *present_curves(record, colors, smoothing)]
+    return [*earlier_curves(earlier, colors, smoother), *present_curves(record, colors, smoothing)]
 
 
 def colors_of(record: Record, earlier: Mapping[str, PastRun]) -> dict[str, Rgb]:
@@ -47,13 +78,13 @@ def colors_of(record: Record, earlier: Mapping[str, PastRun]) -> dict[str, Rgb]:
     return {name: CLASSES[place % len(CLASSES)] for place, name in enumerate(names)}
 
 
-def earlier_curves(earlier: Mapping[str, PastRun], colors: Mapping[str, Rgb], smoothing: float = 0.0) -> list[Curve]:
+def earlier_curves(earlier: Mapping[str, PastRun], colors: Mapping[str, Rgb], smoother: Smoother) -> list[Curve]:
     found: list[Curve] = []
     for place, (title, run) in enumerate(earlier.items()):
         other = CLASSES[(place + 5) % len(CLASSES)]
         for name, (steps, values) in run.series.items():
             words = text("plots.of_run", name=name, run=title)
-            smooth = Series(steps, values).smoothed(smoothing) if smoothing else values
+            smooth = smoother.of(steps, values)
             found.append(Curve(f"{run.path} {name}", words, group_of(name), EARLIER, mixed(colors[name], other), steps, smooth))
     return found
 

@@ -11,6 +11,7 @@ from studio.view.gui import Tag, dpg
 
 DRAG_PX = 5.0
 DIMMED = 110
+LEGEND_FROM = (240, 110)  # width and height of a plot that has room for one, at scale 1
 
 
 class Chart:
@@ -21,14 +22,14 @@ class Chart:
         self.plot: Tag = dpg.add_plot(
             parent=parent, width=-1, height=height, no_title=True, no_menus=True, no_mouse_pos=False, crosshairs=False,
         )  # fmt: skip
-        dpg.add_plot_legend(parent=self.plot, location=dpg.mvPlot_Location_NorthEast)
+        self._legend: Tag = dpg.add_plot_legend(parent=self.plot, location=dpg.mvPlot_Location_NorthEast)
         self._x: Tag = dpg.add_plot_axis(dpg.mvXAxis, parent=self.plot, no_menus=True, tick_format="%g")
         self._y: Tag = dpg.add_plot_axis(dpg.mvYAxis, parent=self.plot, no_menus=True, tick_format="%.3g")
         dpg.bind_item_theme(self.plot, _plot_theme())
         self._lines: dict[str, tuple[Tag, str, object]] = {}
         self._themes: dict[tuple[str, Rgb], Tag] = {}
         self._order: tuple[str, ...] = ()
-        self._log = False
+        self._log, self._roomy = False, True
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -72,6 +73,14 @@ class Chart:
         dpg.bind_item_theme(tag, self._themes[look])
         self._lines[curve.key] = (tag, curve.name, mark)
 
+    def resize(self, width: int, height: int) -> None:
+        """The legend is left out where it would hide the curves."""
+        dpg.configure_item(self.plot, width=width)
+        roomy = width > theme.px(LEGEND_FROM[0]) and height > theme.px(LEGEND_FROM[1])
+        if roomy != self._roomy:
+            self._roomy = roomy
+            dpg.configure_item(self._legend, show=roomy)
+
     def fit(self) -> None:
         dpg.fit_axis_data(self._x)
         dpg.fit_axis_data(self._y)
@@ -96,12 +105,23 @@ class Chart:
 
 def _series_theme(kind: str, color: Rgb) -> Tag:
     if kind == HELD_OUT:
-        return theme.marker_theme(color)
+        return _ring_theme(color)
     earlier = kind == EARLIER
     with dpg.theme() as made, dpg.theme_component(dpg.mvLineSeries):
         shade = (*color, DIMMED if earlier else 255)
         dpg.add_theme_color(dpg.mvPlotCol_Line, shade, category=dpg.mvThemeCat_Plots)
         dpg.add_theme_style(dpg.mvPlotStyleVar_LineWeight, 1.2 if earlier else 2.0, category=dpg.mvThemeCat_Plots)
+    return made
+
+
+def _ring_theme(color: Rgb) -> Tag:
+    """Points as rings. The legend's mark has the colour of the outline, so that must be the curve's."""
+    with dpg.theme() as made, dpg.theme_component(dpg.mvScatterSeries):
+        dpg.add_theme_color(dpg.mvPlotCol_MarkerFill, theme.BAR, category=dpg.mvThemeCat_Plots)
+        dpg.add_theme_color(dpg.mvPlotCol_MarkerOutline, color, category=dpg.mvThemeCat_Plots)
+        dpg.add_theme_style(dpg.mvPlotStyleVar_MarkerSize, 4.0, category=dpg.mvThemeCat_Plots)
+        dpg.add_theme_style(dpg.mvPlotStyleVar_MarkerWeight, 1.8, category=dpg.mvThemeCat_Plots)
+        dpg.add_theme_style(dpg.mvPlotStyleVar_Marker, dpg.mvPlotMarker_Circle, category=dpg.mvThemeCat_Plots)
     return made
 
 

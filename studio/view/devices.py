@@ -20,9 +20,11 @@ class Devices:
         self._core, self.list = core, DeviceList()
         self._seen: object = None
         self._labels: dict[str, str] = {}
-        with dpg.group(parent=parent, horizontal=True):
-            self.choice: Tag = dpg.add_combo((), width=-110, callback=self._chosen)
-            dpg.add_button(label=text("devices.refresh"), callback=lambda: self.list.look())
+        self.uses: dict[str, Tag] = {}  # buttons, by how the preferences call the device
+        self.choice: Tag = dpg.add_combo((), parent=parent, width=-1, callback=self._chosen)
+        theme.tip(self.choice, text("devices.choice_tip"))
+        self.refresh: Tag = dpg.add_button(label=text("devices.refresh"), parent=parent, callback=self.list.look)
+        theme.tip(self.refresh, text("devices.refresh_tip"))
         self._box: Tag = dpg.add_child_window(parent=parent, border=False)
 
     def sync(self, now: float) -> None:
@@ -30,14 +32,16 @@ class Devices:
             self.list.look()
         self.list.poll()
         core = self._core
-        known = (self.list.version, core.preferences.device, core.trainer.device)
+        known = (self.list.version, self.list.busy, core.preferences.device, core.trainer.device)
         if known == self._seen:
             return
         self._seen = known
         self._labels = choices(self.list.found, core.preferences.device)
         dpg.configure_item(self.choice, items=list(self._labels.values()))
         dpg.set_value(self.choice, self._labels[core.preferences.device])
+        dpg.configure_item(self.refresh, enabled=not self.list.busy)
         clear(self._box)
+        self.uses.clear()
         found = self.list.found
         if found is None:
             dpg.add_text(text("devices.looking"), parent=self._box, color=theme.DIM)
@@ -52,17 +56,34 @@ class Devices:
         core = self._core
         marks = [text("devices.now")] if info.name == core.trainer.device else []
         marks += [text("devices.used")] if name_of(info) == core.preferences.device else []
-        with dpg.tree_node(label=title_of(info), parent=self._box, default_open=bool(marks) or info.index == 0):
+        title, is_open = title_of(info), bool(marks) or info.index == 0
+        with dpg.group(parent=self._box):
+            dpg.add_separator()
+            theme.dress(dpg.add_text(title, wrap=0), title)
             if marks:
                 dpg.add_text(", ".join(marks), color=theme.GOOD)
-            for name, value in facts_of(info):
-                with dpg.group(horizontal=True):
-                    if name:
-                        dpg.add_text(name, color=theme.DIM)
-                    dpg.add_text(value, wrap=0)
             for note in info.notes.values():
                 dpg.add_text(note, wrap=0, color=theme.HOT)
-            dpg.add_button(label=text("devices.use"), callback=partial(self._use, name_of(info)))
+            self.uses[name_of(info)] = button = dpg.add_button(
+                label=text("devices.use"), callback=partial(self._use, name_of(info)),
+                enabled=name_of(info) != core.preferences.device,
+            )  # fmt: skip
+            theme.tip(button, text("devices.use_tip"))
+            with dpg.tree_node(label=text("devices.facts"), default_open=is_open, span_text_width=True):
+                self._facts(info)
+
+    def _facts(self, info: DeviceInfo) -> None:
+        if info.kind == "reference":
+            for _, value in facts_of(info):
+                dpg.add_text(value, wrap=0)
+            return
+        with dpg.table(header_row=False, policy=dpg.mvTable_SizingFixedFit, no_saved_settings=True):
+            dpg.add_table_column(width_fixed=True)
+            dpg.add_table_column(width_stretch=True)
+            for name, value in facts_of(info):
+                with dpg.table_row():
+                    dpg.add_text(name, color=theme.DIM)
+                    dpg.add_text(value, wrap=0)
 
     def _chosen(self, sender: Tag, label: str) -> None:
         name = next(name for name, shown in self._labels.items() if shown == label)

@@ -14,8 +14,10 @@ class Log:
     def __init__(self, core: Core, parent: Tag):
         self._core, self._seen = core, -1
         with dpg.group(parent=parent, horizontal=True):
-            dpg.add_button(label=text("log.clear"), callback=lambda: core.log.clear())
-            dpg.add_button(label=text("log.copy"), callback=lambda: dpg.set_clipboard_text(core.log.text))
+            self.clear: Tag = dpg.add_button(label=text("log.clear"), callback=lambda: core.log.clear())
+            self.copy: Tag = dpg.add_button(label=text("log.copy"), callback=lambda: dpg.set_clipboard_text(core.log.text))
+            theme.tip(self.clear, text("log.clear_tip"))
+            theme.tip(self.copy, text("log.copy_tip"))
         self._box: Tag = dpg.add_child_window(parent=parent, border=False)
         dpg.bind_item_theme(self._box, theme.list_theme())
 

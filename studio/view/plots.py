@@ -10,18 +10,21 @@ from pathlib import Path
 
 from munet import ProjectError, write_file
 from studio.picture import png_of
-from studio.plotlines import LOSS, Curve, csv_of, curves_of, frozen
+from studio.plotlines import LOSS, Curve, Smoother, csv_of, curves_of, frozen
 from studio.plotpicture import picture_of
 from studio.texts import text
 from studio.view import theme
 from studio.view.chart import Chart
 from studio.view.core import Core
 from studio.view.dialogs import Dialogs
+from studio.view.flow import Flow
 from studio.view.gui import Tag, dpg
 from studio.view.past import Past
 
 DRAW_EVERY_S = 0.15
 ROOM = 26  # around and between the charts
+SLIDER = 240
+ABOVE = 76  # them: title and settings
 
 
 class Plots:
@@ -33,25 +36,32 @@ class Plots:
         self._written: queue.SimpleQueue[tuple[str, bool]] = queue.SimpleQueue()
         self._writing = 0
         preferences = core.preferences
-        with dpg.group(parent=parent, horizontal=True):
-            dpg.add_checkbox(
-                label=text("plots.log"), default_value=preferences.log_axis, callback=lambda s, on: self._prefer(log_axis=on)
-            )
-            self.follow: Tag = dpg.add_checkbox(
-                label=text("plots.follow"), default_value=preferences.follow_plots,
-                callback=lambda s, on: self._prefer(follow_plots=on),
-            )  # fmt: skip
-            theme.tip(self.follow, text("plots.follow_tip"))
-            dpg.add_slider_float(
-                width=theme.px(-112), min_value=0.0, max_value=0.99, default_value=preferences.smoothing,
-                format=text("plots.smoothing"), callback=lambda s, value: self._prefer(smoothing=value),
-            )  # fmt: skip
-            dpg.add_button(label=text("plots.png"), callback=lambda: self.export_png())
-            dpg.add_button(label=text("plots.csv"), callback=lambda: self.export_csv())
+        self._flow = Flow(parent)
+        self.log: Tag = dpg.add_checkbox(
+            label=text("plots.log"),
+            default_value=preferences.log_axis,
+            callback=lambda s, on: self._prefer(log_axis=on),
+            parent=self._flow.cell(),
+        )
+        self.follow: Tag = dpg.add_checkbox(
+            label=text("plots.follow"), default_value=preferences.follow_plots,
+            callback=lambda s, on: self._prefer(follow_plots=on), parent=self._flow.cell(),
+        )  # fmt: skip
+        self.png: Tag = dpg.add_button(label=text("plots.png"), callback=lambda: self.export_png(), parent=self._flow.cell())
+        self.csv: Tag = dpg.add_button(label=text("plots.csv"), callback=lambda: self.export_csv(), parent=self._flow.cell())
+        self.smoothing: Tag = dpg.add_slider_float(
+            min_value=0.0, max_value=0.99, default_value=preferences.smoothing, clamped=True,
+            format=text("plots.smoothing"), callback=lambda s, value: self._prefer(smoothing=value), parent=self._flow.cell(),
+        )  # fmt: skip
+        theme.sized(self.smoothing, width=SLIDER)
+        for name in ("log", "follow", "png", "csv", "smoothing"):
+            theme.tip(getattr(self, name), text(f"plots.{name}_tip"))
+        self._empty: Tag = dpg.add_text(text("plots.empty"), parent=parent, color=theme.DIM, wrap=0)
         turned = self._zoomed, self._fitted
         with dpg.group(parent=parent, horizontal=True) as row:
             self.charts = Chart(row, *turned), Chart(row, *turned)
-        self._parent, self._width = parent, (0, False)
+        self._parent, self._arranged = parent, (0, 0, True, False, 0.0)
+        self._smoother = Smoother()
         with dpg.handler_registry():
             dpg.add_mouse_wheel_handler(callback=lambda: [chart.wheel() for chart in self.charts])
 
@@ -78,7 +88,8 @@ class Plots:
             return
         self._drawn = (wanted, now)
         preferences = self._core.preferences
-        curves = curves_of(self._core.trainer.record, self._past.earlier, preferences.smoothing)
+        curves = curves_of(self._core.trainer.record, self._past.earlier, preferences.smoothing, self._smoother)
+        dpg.configure_item(self._empty, show=not curves)
         losses = [curve for curve in curves if curve.group == LOSS]
         others = [curve for curve in curves if curve.group != LOSS]
         self.charts[0].show(losses, log=preferences.log_axis, follow=preferences.follow_plots)
@@ -86,13 +97,16 @@ class Plots:
 
     def _arrange(self) -> None:
         """Side by side; the losses have all the room while there is no other metric."""
-        both = bool(self.charts[1].shown)
+        self._flow.fit(dpg.get_item_width(self._parent) - theme.px(ROOM))
+        any_, both = bool(self.charts[0].shown or self.charts[1].shown), bool(self.charts[1].shown)
         width = dpg.get_item_width(self._parent) - theme.px(ROOM)
-        wanted = max(60, width // 2 if both else width)
-        if (wanted, both) != self._width:
-            self._width = (wanted, both)
+        height = dpg.get_item_height(self._parent) - theme.px(ABOVE)
+        wanted = max(60, width // 2 if both else width), height, any_, both, theme.scale()
+        if wanted != self._arranged:
+            self._arranged = wanted
             for chart in self.charts:
-                dpg.configure_item(chart.plot, width=wanted)
+                chart.resize(wanted[0], height)
+            dpg.configure_item(self.charts[0].plot, show=any_)
             dpg.configure_item(self.charts[1].plot, show=both)
 
     def hear(self) -> None:

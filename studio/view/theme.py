@@ -33,12 +33,15 @@ FONT_SIZE = 15
 MONO_SIZE = 16  # Dear ImGui counts ascent and descent, which are taller here: letters are as high as the others at 15
 _applied: dict[str, Any] = {"scale": 1.0, "theme": 0}
 _fonts: dict[str, Tag] = {}  # "ui", "mono" and "cjk", of the window that there is
+_sized: dict[Tag, dict[str, float]] = {}  # items whose lengths follow the scale, with those lengths at scale 1
+_swept_at = [256]  # so many of them may there be before those that were deleted are let go
 
 
 def load_font(cjk: str = "") -> Tag | None:
     """Load the window's fonts; gives the one for all texts. `cjk`: a file for Chinese, Japanese and Korean letters, instead of
     the system's. None, and Dear PyGui's own font, if the installation lacks the file."""
     _fonts.clear()
+    _sized.clear()
     _applied.update(scale=1.0, theme=0)
     files = {"ui": fonts.bundled(fonts.UI), "mono": fonts.bundled(fonts.MONO), "cjk": fonts.find_cjk(cjk)}
     with dpg.font_registry():
@@ -82,7 +85,22 @@ def shortened(words: str, room: float) -> str:
 def tip(item: Tag, words: str) -> None:
     """A tooltip, after a moment."""
     with dpg.tooltip(item, delay=0.4):
-        dress(dpg.add_text(words, wrap=340), words)
+        dress(sized(dpg.add_text(words), wrap=340), words)
+
+
+def sized(item: Tag, **lengths: float) -> Tag:
+    """Give a widget lengths (width, height, wrap) that follow the scale, as they are at scale 1; gives the widget."""
+    _sized[item] = lengths
+    dpg.configure_item(item, **{name: px(length) for name, length in lengths.items()})
+    if len(_sized) > _swept_at[0]:
+        _sweep()
+        _swept_at[0] = max(256, 2 * len(_sized))
+    return item
+
+
+def _sweep() -> None:
+    for item in [item for item in _sized if not dpg.does_item_exist(item)]:
+        del _sized[item]
 
 
 def px(length: float) -> int:
@@ -129,6 +147,9 @@ def apply(scale: float) -> None:
     if _applied["theme"] and dpg.does_item_exist(_applied["theme"]):
         dpg.delete_item(_applied["theme"])
     _applied.update(scale=scale, theme=theme)
+    _sweep()
+    for item, lengths in _sized.items():
+        dpg.configure_item(item, **{name: px(length) for name, length in lengths.items()})
 
 
 def canvas_theme() -> Tag:

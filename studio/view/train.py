@@ -7,45 +7,62 @@ from functools import partial
 
 from munet.inspect import LiveParameter
 from studio import messages
+from studio.keys import shortcuts
 from studio.liveparams import SetLive, in_range, order
 from studio.texts import text
 from studio.view import theme
 from studio.view.core import Core
+from studio.view.flow import Flow
 from studio.view.gui import Callback, Tag, clear, dpg, is_typing
 
-LIVE_ROWS = 4  # in sight without scrolling
+LIVE_ROWS, ROW = 4, 28  # rows that are in sight however small the panel is, and the height of one at scale 1
+FIELD = 110
+TITLE, MARGIN = 54, 28  # what of the panel's height and width is not free for its contents
 
 
 class Train:
     """`start` starts what the buttons are for, by the names of the keyboard map."""
 
     def __init__(self, core: Core, parent: Tag, start: Callback):
-        self._core, self._start = core, start
+        self._core, self._start, self._parent = core, start, parent
         self._seen: object = None
         self._live_seen: object = None
+        self._keys_seen: object = None
         self.buttons: dict[str, Tag] = {}
+        self._tips: dict[str, Tag] = {}
         self.live: dict[str, Tag] = {}  # fields by "node.param"
         self._params: tuple[LiveParameter, ...] = ()
-        with dpg.group(parent=parent):
+        self._head: Tag = 0  # above the live fields
+        self._list: Tag = 0  # what holds them
+        self._list_size = (0, 0)
+        with dpg.item_handler_registry() as self._handlers:  # a drag or a text that was typed has ended: one step of undo
+            dpg.add_item_deactivated_handler(callback=lambda: core.document.seal())
+        with dpg.group(parent=parent) as box:
             self._device: Tag = dpg.add_text("", wrap=0, color=theme.DIM)
             with dpg.tooltip(self._device, delay=0.3):
-                self._notes: Tag = dpg.add_text("", wrap=360)
-            with dpg.group(horizontal=True):
-                for name in ("run", "pause", "stop", "reset"):
-                    self._button(name)
-                dpg.bind_item_theme(self.buttons["run"], theme.button_theme((46, 125, 90)))
-            with dpg.group(horizontal=True):
-                self._button("step")
-                self.count: Tag = dpg.add_input_int(default_value=10, min_value=1, min_clamped=True, width=theme.px(62), step=0)
-                self._button("step_many")
-                self._button("evaluate")
-            self._bar: Tag = dpg.add_progress_bar(width=-1, height=theme.px(20))
+                self._notes: Tag = theme.sized(dpg.add_text(""), wrap=360)
+            self._flows = Flow(box), Flow(box)
+            for name in ("run", "pause", "stop", "reset"):
+                self._button(name, self._flows[0])
+            dpg.bind_item_theme(self.buttons["run"], theme.button_theme((46, 125, 90)))
+            self._button("step", self._flows[1])
+            self.count: Tag = dpg.add_input_int(
+                default_value=10, min_value=1, min_clamped=True, step=0, parent=self._flows[1].cell()
+            )
+            theme.tip(theme.sized(self.count, width=62), text("train.count_tip"))
+            for name in ("step_many", "evaluate"):
+                self._button(name, self._flows[1])
+            self.bar: Tag = theme.sized(dpg.add_progress_bar(width=-1), height=20)
+            self.fault: Tag = dpg.add_text("", wrap=0, color=theme.ERROR, show=False)
             self._values: Tag = dpg.add_text("", wrap=0)
             self._held_out: Tag = dpg.add_text("", wrap=0, color=theme.DIM, show=False)
             self._live_box: Tag = dpg.add_group()
 
-    def _button(self, name: str) -> None:
-        self.buttons[name] = dpg.add_button(label=text(f"action.{name}"), callback=partial(self._start, name))
+    def _button(self, name: str, flow: Flow) -> None:
+        button = dpg.add_button(label=text(f"action.{name}"), callback=partial(self._start, name), parent=flow.cell())
+        self.buttons[name] = button
+        with dpg.tooltip(button, delay=0.4):
+            self._tips[name] = theme.sized(dpg.add_text(""), wrap=340)
 
     @property
     def inputs(self) -> set[Tag]:
@@ -55,27 +72,37 @@ class Train:
     def sync(self, now: float) -> None:
         trainer = self._core.trainer
         seconds = int(trainer.time_left_s or 0)
-        run = (trainer.phase, trainer.device, trainer.record.version, trainer.total_steps)
+        run = (trainer.phase, trainer.device, trainer.record.version, trainer.total_steps, trainer.problems)
         state = (*run, trainer.stage, trainer.fraction, seconds)
         if state != self._seen:
             self._seen = state
             self._show_state()
+        keys = self._core.preferences.keys
+        if keys != self._keys_seen:
+            self._keys_seen = keys
+            known = shortcuts(keys)
+            for name, tip in self._tips.items():
+                dpg.set_value(tip, "\n".join((text(f"train.{name}_tip"), *(["  ".join(known[name])] if name in known else []))))
         self._sync_live()
+        self._make_room()
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def _show_state(self) -> None:
         trainer = self._core.trainer
         record, phase = trainer.record, trainer.phase
-        dpg.set_value(self._device, trainer.device or text("view.no_device"))
+        state = text("view.device_chosen" if phase == messages.IDLE else f"job.{phase}")
+        dpg.set_value(self._device, f"{trainer.device}: {state}" if trainer.device else text("view.no_device"))
         dpg.set_value(self._notes, "\n".join(trainer.device_notes) or text("view.device_chosen"))
         compiling = phase in (messages.OPENING, messages.COMPILING)
         total = max(trainer.total_steps, record.step, 1)
-        dpg.set_value(self._bar, trainer.fraction if compiling else record.step / total)
-        dpg.configure_item(self._bar, overlay=trainer.stage if compiling else self._progress())
+        dpg.set_value(self.bar, trainer.fraction if compiling else record.step / total)
+        dpg.configure_item(self.bar, overlay=trainer.stage if compiling else self._progress())
         found = [f"{name} {series.values[-1]:.4g}" for name, series in record.series.items() if series.values]
-        state = text("view.device_chosen" if phase == messages.IDLE else f"job.{phase}")
-        dpg.set_value(self._values, "   ".join(found) or state)
+        dpg.set_value(self._values, "   ".join(found) or ("" if trainer.device else state))
+        fault = str(trainer.problems[0]) if trainer.problems else ""
+        dpg.set_value(self.fault, fault)
+        dpg.configure_item(self.fault, show=bool(fault))
         held = [f"{name} {points.values[-1]:.4g}" for name, points in record.held_out.items() if points.values]
         dpg.set_value(self._held_out, f"{text('train.held_out')}:  {'   '.join(held)}")
         dpg.configure_item(self._held_out, show=bool(held))
@@ -109,25 +136,42 @@ class Train:
         self._params = found
         for param in found:
             dpg.set_value(self.live[param.key], param.value)
+            dpg.configure_item(self.live[param.key], speed=max(abs(param.value), 1e-4) * 0.01)
 
     def _build_live(self, found: tuple[LiveParameter, ...]) -> None:
         clear(self._live_box)
         self.live.clear()
+        self._list, self._list_size = 0, (0, 0)
         if not found:
             return
-        head = dpg.add_text(text("train.live"), parent=self._live_box, color=theme.DIM)
-        theme.tip(head, text("train.live_tip"))
-        height = theme.px(26 * min(len(found), LIVE_ROWS) + 2)
-        with dpg.child_window(parent=self._live_box, height=height, border=False):
+        self._head = dpg.add_text(text("train.live"), parent=self._live_box, color=theme.DIM)
+        theme.tip(self._head, text("train.live_tip"))
+        with dpg.child_window(parent=self._live_box, height=theme.px(ROW), border=False) as self._list:
             for param in found:
                 with dpg.group(horizontal=True):
-                    speed = max(abs(param.value), 1e-4) * 0.01
                     self.live[param.key] = field = dpg.add_drag_float(
-                        width=theme.px(110), speed=speed, format="%.6g", default_value=param.value,
-                        callback=partial(self._changed, param),
+                        format="%.6g", default_value=param.value, callback=partial(self._changed, param),
                     )  # fmt: skip
-                    theme.tip(field, param.doc or param.key)
+                    dpg.bind_item_handler_registry(field, self._handlers)
+                    theme.tip(field, "\n".join(filter(None, (param.doc, text("train.field_tip")))))
                     theme.dress(dpg.add_text(param.key), param.key)
+
+    def _make_room(self) -> None:
+        """Buttons go on in another row of a narrow panel. Live values take what is left of it, and scroll; some stay in sight."""
+        room = dpg.get_item_width(self._parent) - theme.px(MARGIN)
+        for flow in self._flows:
+            flow.fit(room)
+        if not self._list:
+            return
+        top = dpg.get_item_rect_max(self._head)[1] - dpg.get_item_rect_min(self._device)[1]
+        left = dpg.get_item_height(self._parent) - top - theme.px(TITLE)
+        least, most = (theme.px(ROW * count + 2) for count in (min(len(self.live), LIVE_ROWS), len(self.live)))
+        wanted = round(max(least, min(most, left))), round(min(theme.px(FIELD), 0.45 * room))
+        if wanted != self._list_size:
+            self._list_size = wanted
+            dpg.configure_item(self._list, height=wanted[0])
+            for field in self.live.values():
+                dpg.configure_item(field, width=wanted[1])
 
     def _changed(self, param: LiveParameter, sender: Tag, given: float) -> None:
         if not math.isfinite(given):
