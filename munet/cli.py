@@ -295,11 +295,12 @@ def resume_from(session: Session, folder: RunFolder) -> None:
 @reported
 def open_studio(
     project: Annotated[str, typer.Argument(metavar="PROJECT", help="a project file, or the name of a shipped one")] = "",
+    stats: Annotated[bool, typer.Option("--stats", help="a line with the times of frames and the worker's queue")] = False,
 ) -> None:
     """Open the window: draw a network, watch it train."""
     try:
         # Late: the window's toolkit is an extra, and every other command does without it.
-        from studio.view.app import open_window
+        from studio.view.opening import open_window
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "dearpygui":
             raise
@@ -308,7 +309,7 @@ def open_studio(
         if "lib" not in str(error):
             raise
         raise usage(f"Dear PyGui cannot be loaded: {error}", "your system's package of that library (libgl1 on Debian)") from None
-    why = open_window(Path(find_project(project)) if project else None)
+    why = open_window(Path(find_project(project)) if project else None, stats=stats)
     if why:
         raise usage(why)
 

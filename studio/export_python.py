@@ -9,6 +9,7 @@ import keyword
 import math
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from pprint import pformat
 from typing import Any
 
@@ -17,13 +18,15 @@ from munet import Edge, Frame, Graph, Node, Run
 WIDTH = 110
 
 
-def script(graph: Graph) -> str:
-    """The text of the script."""
+def script(graph: Graph, folder: Path | None = None) -> str:
+    """The text of the script. `folder` is the project file's, where the weights lie that a run starts from."""
     names = _function_names(graph)
     parts = [_head(graph)]
     parts += [_function(names[name], part, f"The subgraph {name!r}.") for name, part in graph.subgraphs.items()]
     parts.append(_project(graph, names))
-    parts.append(MAIN)
+    named = graph.run.initial_weights
+    weights = f", weights={str(folder.resolve() / named)!r}" if named and folder is not None else ""
+    parts.append(MAIN.replace("open(graph)", f"open(graph{weights})"))
     return "\n\n\n".join(parts)
 
 
@@ -118,7 +121,8 @@ def _edge(edge: Edge) -> str:
 
 
 def _frame(frame: Frame) -> str:
-    return f"Frame({frame.title!r}, {_value(frame.position)}, {_value(frame.size)}, {frame.color!r})"
+    more = f", {frame.note!r}" if frame.note else ""
+    return f"Frame({frame.title!r}, {_value(frame.position)}, {_value(frame.size)}, {frame.color!r}{more})"
 
 
 def _value(value: Any) -> str:

@@ -35,6 +35,13 @@ class Times:
         return f"{self.frames} frames; {own}; {self.frames_per_s:.0f} frames/s, longest gap {self.longest_wall_ms:.0f} ms"
 
 
+def line(times: Times, waiting: tuple[int, int]) -> str:
+    """What `munet studio --stats` shows: frames, the window's own part of them, and the worker's two queues."""
+    own = f"own {times.median_ms:.1f} ms, p99 {times.p99_ms:.1f}, longest {times.longest_ms:.1f}"
+    frames = f"{times.frames_per_s:.0f} frames/s, longest gap {times.longest_wall_ms:.0f} ms"
+    return f"{frames}  |  {own}  |  worker {waiting[0]} in, {waiting[1]} out"
+
+
 class FrameTimes:
     """`add` after each frame; `rested` where the window slept, so that the pause does not count as a frame."""
 

@@ -33,6 +33,11 @@ class Jobs:
     def phase(self) -> str:
         return self._worker.phase
 
+    @property
+    def waiting(self) -> tuple[int, int]:
+        """How many commands the worker has not taken yet, and how many of its messages nobody has polled."""
+        return self._commands.qsize(), self._messages.qsize()
+
     def submit(self, command: Command) -> None:
         self._commands.put(command)
 

@@ -12,13 +12,11 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from studio import languages, storage
-from studio import preferences as settings
+from studio import frametimes
 from studio.frametimes import FrameTimes, Times
 from studio.preferences import Preferences
 from studio.texts import text
@@ -26,15 +24,14 @@ from studio.view import theme
 from studio.view.actions import Actions
 from studio.view.canvas import Canvas, status_color
 from studio.view.code import Code
-from studio.view.comfort import Comfort, geometry
+from studio.view.comfort import Comfort
 from studio.view.core import Core
 from studio.view.devices import Devices
 from studio.view.dialogs import Dialogs
 from studio.view.editing import Editing
 from studio.view.fusion import Fusion
-from studio.view.gui import Tag, dpg, is_typing, why_no_window
+from studio.view.gui import Tag, dpg, is_typing
 from studio.view.inspector import Inspector
-from studio.view.interrupt import EXIT_CODE, Interrupt
 from studio.view.live import Live
 from studio.view.log import Log
 from studio.view.looks import Looks
@@ -59,6 +56,7 @@ WIDTH, HEIGHT = 1280, 800
 LEAST = (800, 560)
 AWAKE_S = 0.6  # frames come quickly for so long after the last input
 BUSY_FRAME_S = 1 / 60
+STATS_EVERY_S = 0.25
 
 
 class Syncing(Protocol):
@@ -68,16 +66,23 @@ class Syncing(Protocol):
 
 
 class App:
-    """Made once a process, in the main thread. `frame` draws one frame; `loop` draws them until the window is closed."""
+    """Made once a process, in the main thread. `frame` draws one frame; `loop` draws them until the window is closed.
 
-    def __init__(self, preferences: Preferences | None = None, size: tuple[int, int] = (WIDTH, HEIGHT)):
+    `stats`: the status line begins with the times of frames.
+    """
+
+    def __init__(self, preferences: Preferences | None = None, size: tuple[int, int] = (WIDTH, HEIGHT), stats: bool = False):
         sys.setswitchinterval(0.001)  # compiling is pure Python: the window waits so long at most for its turn, not 5 ms
         self.core = Core(preferences or Preferences())
         self.frames, self._times = 0, FrameTimes()
+        self._drawn = 0  # frames since all that is seen was made
         self._awake_until, self._seen_events = 0.0, -1
         self._sleeps = False
         self._titled, self._status_seen, self._opened_seen = "", -1, 0
+        self._anew, self._lay_again = False, False
+        self._stats, self._stats_at = stats, 0.0
         dpg.create_context()
+        theme.begin()
         dpg.configure_app(manual_callback_management=True)
         self.panels = Panels()
         self.panels.prepare(size, self.core.preferences.ui_scale)
@@ -86,23 +91,57 @@ class App:
             title="MuNet Studio", width=size[0], height=size[1], x_pos=max(0, left), y_pos=max(0, top), vsync=False,
             disable_close=True, min_width=LEAST[0], min_height=LEAST[1], clear_color=theme.BAR,
         )  # fmt: skip
-        font = theme.load_font(self.core.preferences.cjk_font)
-        if font is not None:
-            dpg.bind_font(font)
-        theme.apply(self.core.preferences.ui_scale)
-        self._build(font)
+        self._build()
         dpg.setup_dearpygui()
         dpg.set_exit_callback(lambda: self.actions.run("quit"))
         dpg.show_viewport()
-        # What is there now stays: the collector need not go through it again, which took 70 to 100 ms of a frame now and then.
-        gc.collect()
-        gc.freeze()
+        theme.color_tabs()
+        _keep_from_collector()
 
     # -- layout --------------------------------------------------------------------------------------------------------
 
-    def _build(self, font: Tag | None) -> None:
+    def build_anew(self) -> None:
+        """Make all that is seen anew as soon as nothing is being written: for another language, font or size."""
+        self._anew = True
+        self.shaders.desk.cancel()
+
+    def _build_anew(self) -> None:
+        """Between two frames. What is drawn, the run and the places of the panels stay as they are."""
+        self._anew = False
+        core, past, code, comfort = self.core, self.past, self.shaders.code, self.comfort
+        core.perform(core.tool.cancel())
+        core.trainer.forget_askers()
+        self.shaders.close()
+        past.close()
+        comfort.save()
+        start, preferences = comfort.start.is_shown, comfort.settings.place
+        self.panels.retitle(theme.scale(), core.preferences.ui_scale)
+        for item in dpg.get_all_items():
+            # One that was deleted may have taken others with it.
+            if dpg.does_item_exist(item) and not dpg.get_item_parent(item) and not self._stays(item):
+                dpg.delete_item(item)
+        gc.unfreeze()
+        self._build()
+        self.past.overlaid |= past.overlaid
+        self.shaders.code.drafts |= code.drafts
+        self.comfort.keeps = comfort.keeps
+        if start:
+            self.comfort.start.show()
+        if preferences:
+            self.comfort.settings.open(preferences)
+        self._titled, self._status_seen, self._drawn, self._lay_again = "", -1, 0, True
+        _keep_from_collector()
+
+    def _stays(self, item: Tag) -> bool:
+        return self.panels.holds(item) or theme.is_fonts(item)
+
+    def _build(self) -> None:
         """Panels by name: each has a `sync(now)`, which is called while it is seen."""
         core, box = self.core, self.panels.box
+        font = theme.load_font(core.preferences.cjk_font)
+        if font is not None:
+            dpg.bind_font(font)
+        theme.apply(core.preferences.ui_scale)
         self.panels.build()
         self.crumbs: Tag = dpg.add_group(horizontal=True, show=False, parent=box("graph"))
         self.canvas = Canvas(core, box("graph"), font)
@@ -110,6 +149,7 @@ class App:
         dpg.bind_item_theme(status, theme.list_theme())
         self.search, self.dialogs = Search(core), Dialogs(core)
         self.problems = Problems(core, box("problems"), status, lambda: self.panels.show("problems"))
+        self.stats: Tag = dpg.add_text("", parent=status, color=theme.DIM, show=self._stats)
         self._status: Tag = dpg.add_text("", parent=status)
         self.actions = Actions(
             core, self.canvas, self.dialogs, self.problems, self._cancel,
@@ -143,7 +183,8 @@ class App:
         )  # fmt: skip
         self._build_looks()
         self.comfort = Comfort(
-            core, self.actions, self.canvas, self.dialogs, self.panels, (self.search, self.editing.popup), self._is_typing, font
+            core, self.actions, self.canvas, self.dialogs, self.panels, (self.search, self.editing.popup), self._is_typing, font,
+            self.build_anew,
         )  # fmt: skip
         self.mouse = Mouse(core, self.canvas, self.editing.asked)
         self.tip = Tip(core, self.mouse, self.editing)
@@ -222,10 +263,20 @@ class App:
                 self._sync_panel(name, now)
         self._sync_rest()
         self.frames += 1
-        if self.frames == 2:
+        self._drawn += 1
+        if self._drawn == 2:
             self.canvas.fonts_changed()
+            if self._lay_again:
+                self._lay_again = False
+                self.panels.lay_again()
         ended = time.perf_counter()
         self._times.add(ended - started, ended, time.thread_time() - busy)
+        if self._stats and now - self._stats_at > STATS_EVERY_S:
+            self._stats_at = now
+            dpg.set_value(self.stats, frametimes.line(self.times, self.core.trainer.jobs.waiting))
+        if self._anew and not (self.comfort.exports.busy or self.shaders.desk.busy or self.dialogs.is_open):
+            self._build_anew()
+            self._times.rested()
 
     def _sync_panel(self, name: str, now: float) -> None:
         """A panel with a fault stands still from then on; that is told, and the drawing goes on."""
@@ -308,60 +359,15 @@ class App:
 
     # -- start and end -------------------------------------------------------------------------------------------------
 
-    def offer_recovery(self) -> None:
-        """Work that another studio left behind when it ended unasked."""
-        found = storage.orphans(self.core.autosave.folder)
-        if not found:
-            return
-        newest = found[0]
-
-        def take() -> None:
-            self.core.open(newest.graph, newest.path, saved=False)
-            self.canvas.fit()
-            storage.forget(newest)
-
-        name = newest.path.name if newest.path else newest.graph.name or text("view.untitled")
-        forget = partial(storage.forget, newest)
-        self.dialogs.ask(text("view.recover", name=name), ((text("view.yes_recover"), take), (text("view.no_recover"), forget)))
-
     def close(self, *, keep: bool = False) -> None:
         """`keep`: what is not saved is offered at the next start."""
         self.shaders.close()
-        self.past.close()
         self.past.close()
         self.core.close(keep=keep)
         dpg.destroy_context()
 
 
-def open_window(project: Path | None = None) -> str:
-    """Show the window until it is closed; "" then, or at once why there cannot be one."""
-    why = why_no_window()
-    if why:
-        return why
-    known = settings.load()
-    untranslated = languages.use(known.language)
-    size = known.window[2:] or (WIDTH, HEIGHT)
-    app = App(known, (max(LEAST[0], size[0]), max(LEAST[1], size[1])))
-    app.comfort.keeps = True
-    interrupt, ended = Interrupt(lambda: app.core.autosave_if_due(0.0, at_once=True)), False
-    try:
-        if project is not None:
-            app.actions.open_path(project)
-        else:
-            app.comfort.start.show()
-            app.offer_recovery()
-        if untranslated:
-            app.core.say(untranslated, error=True)
-        app.loop(lambda: interrupt.asked)
-        ended = not interrupt.asked
-    finally:
-        if not ended:  # by a fault of ours, perhaps: what is not saved is offered at the next start
-            app.core.autosave_if_due(0.0, at_once=True)
-        app.panels.save(app.core.preferences.ui_scale)
-        app.core.preferences = replace(app.core.preferences, window=geometry())
-        app.comfort.save()
-        app.close(keep=not ended)
-        interrupt.close()
-    if interrupt.asked:
-        sys.exit(EXIT_CODE)
-    return ""
+def _keep_from_collector() -> None:
+    """What is there now stays: the collector need not go through it again, which took 70 to 100 ms of a frame now and then."""
+    gc.collect()
+    gc.freeze()

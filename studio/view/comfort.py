@@ -7,13 +7,12 @@ from functools import partial
 from pathlib import Path
 
 from munet import ProjectError, bundled_projects
-from studio import commander
+from studio import commander, languages
 from studio import preferences as settings_file
 from studio.coloring import MODES
 from studio.keys import shortcuts
 from studio.preferences import Preferences
 from studio.texts import text
-from studio.view import theme
 from studio.view.actions import Actions
 from studio.view.canvas import Canvas
 from studio.view.commander import Commander
@@ -35,14 +34,16 @@ SAVE_AFTER_S = 1.0
 
 
 class Comfort:
-    """`typing` says whether a text field is edited. `keeps`: whether preferences are written when they change."""
+    """`typing` says whether a text field is edited, `build_anew` has all that is seen made anew. `keeps`: whether preferences are
+    written when they change."""
 
     def __init__(
         self, core: Core, actions: Actions, canvas: Canvas, dialogs: Dialogs, panels: Panels,
         pickers: tuple[Search, Popup], typing: Callable[[], bool], font: Tag | None,
+        build_anew: Callable[[], None],
     ):  # fmt: skip
         self._core, self._canvas, self._dialogs, self._panels, self._actions = core, canvas, dialogs, panels, actions
-        self.keeps = False
+        self.keeps, self._build_anew = False, build_anew
         self._kept, self._changed_at = core.preferences, 0.0
         self.exports = Exports(core, dialogs)
         self.start = StartPage(
@@ -120,25 +121,27 @@ class Comfort:
         self._actions.unless_unsaved(lambda: self._actions.open_example(name))
 
     def _reset_layout(self) -> None:
-        self._panels.forget()
-        self._core.say(text("view.layout_reset"))
+        at_once = self._panels.lay_as_first(self._core.preferences.ui_scale)
+        self._core.say(text("view.layout_reset" if at_once else "view.layout_reset_later"))
 
     def _preferred(self, before: Preferences) -> None:
         """Let a changed preference take effect."""
         now = self._core.preferences
-        if now.ui_scale != before.ui_scale:
-            theme.apply(now.ui_scale)
-            self._canvas.fonts_changed()
-            self.settings.close()
-            self.settings.toggle()
+        if now.language != before.language:
+            self._use_language(now.language)
+        if (now.ui_scale, now.language, now.cjk_font) != (before.ui_scale, before.language, before.cjk_font):
+            self._build_anew()
         if (now.snap, now.grid) != (before.snap, before.grid):
             self._core.tool.snap = now.grid if now.snap else 0.0
         if now.show_shapes != before.show_shapes:
             self._core.stale_wires |= self._core.scene.wires.keys()
         if now.keys != before.keys:
             self.keyboard.rebind(now.keys)
-        if (now.language, now.cjk_font) != (before.language, before.cjk_font):
-            self._core.say(text("view.next_start"))
+
+    def _use_language(self, name: str) -> None:
+        why_not = languages.use(name)
+        if why_not:
+            self._core.say(why_not, error=True)
 
 
 def geometry() -> tuple[int, ...]:

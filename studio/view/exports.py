@@ -36,8 +36,9 @@ class Exports:
             self._core.say(words, error=failed)
 
     def python(self) -> None:
-        graph = self._core.document.graph
-        self._ask("python", ".py", lambda path: self._start(path, lambda: write_file(path, export_python.script(graph).encode())))
+        document = self._core.document
+        content = export_python.script(document.graph, document.path.parent if document.path is not None else None).encode()
+        self._ask("python", ".py", lambda path: self._start(path, lambda: write_file(path, content)))
 
     def png(self) -> None:
         """The drawing that is shown, all of it."""
@@ -58,7 +59,7 @@ class Exports:
 
         def write(path: Path) -> None:
             told = lambda result: self._core.say(text("view.exported", name=path.name))  # noqa: E731
-            if not self._core.trainer.ask("export weights", lambda session: session.export_weights(path), told):
+            if not self._core.trainer.ask("export weights", lambda session: session.export_weights(path), told, stays=True):
                 self._core.say(text("view.no_weights"), error=True)
 
         self._ask("weights", ".safetensors", write)

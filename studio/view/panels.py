@@ -14,12 +14,14 @@ from pathlib import Path
 from munet import ProjectError, read_file, write_file
 from studio.preferences import preferences_file
 from studio.texts import text
-from studio.view import theme
-from studio.view.gui import Tag, dpg
+from studio.view import imgui, theme
+from studio.view.gui import Tag, clear, dpg
 
 FIRST = 1_000_000_000  # Dear PyGui counts its own items from 1 and would run into small numbers
 STATUS_HEIGHT = 26
 MAX_BYTES = 2**20
+LEFT_WIDTH, RIGHT_WIDTH = 190, 318  # of the first layout, at scale 1
+SIDES, LOWEST = 0.6, 0.5  # of the window: columns at the sides and lists below take no more
 # Dock nodes of the first layout, as Dear ImGui writes them. {w}, {h}: pixels of the window.
 NODES = """[Docking][Data]
 DockSpace     ID=0x08BD597D Window=0x1BBC0F80 Pos=0,22 Size={w},{h} Split=Y
@@ -34,6 +36,7 @@ DockSpace     ID=0x08BD597D Window=0x1BBC0F80 Pos=0,22 Size={w},{h} Split=Y
         DockNode ID=0x00000005 Parent=0x00000013 SizeRef={right},{right_lower} NoWindowMenuButton=1
   DockNode    ID=0x00000006 Parent=0x08BD597D SizeRef={w},{status} NoTabBar=1 NoResize=1
 """
+LEFT, RIGHT, LOWER = "00000001", "00000013", "00000003"
 PLACES = {"left": 1, "center": 2, "below": 3, "upper": 4, "lower": 5, "status": 6}
 
 
@@ -90,6 +93,8 @@ class Panels:
     def __init__(self, path: Path | None = None):
         self._path = path or layout_file()
         self._forgotten = False
+        self._relaid = ""  # the layout that panels are to have in some frames
+        self._short = 1.0  # of the width that the columns at the sides should have, what they got for want of room
 
     def prepare(self, size: tuple[int, int], scale: float) -> None:
         """Turn docking on with the person's layout, or with the first one if there is none that fits."""
@@ -105,20 +110,47 @@ class Panels:
             write_file(self._path, first_layout(size, scale).encode())
 
     def build(self) -> None:
+        """Make the windows, or empty those that there are: a docked window that is made anew is not docked."""
         bare, low = theme.padded_theme(0, 0), theme.padded_theme(8, 4)
         for panel in PANELS:
             fixed = panel.name in FIXED
-            dpg.add_window(
-                tag=panel.tag, label=panel.title, no_close=True, show=not panel.hidden, no_collapse=True,
-                no_scrollbar=fixed, no_scroll_with_mouse=fixed,
-            )  # fmt: skip
+            if dpg.does_item_exist(panel.tag):
+                clear(panel.tag)
+            else:
+                dpg.add_window(
+                    tag=panel.tag, label=panel.title, no_close=True, show=not panel.hidden, no_collapse=True,
+                    no_scrollbar=fixed, no_scroll_with_mouse=fixed,
+                )  # fmt: skip
             if panel.bare:
                 dpg.bind_item_theme(panel.tag, bare)
             elif panel.name == "status":
                 dpg.bind_item_theme(panel.tag, low)
 
+    def retitle(self, before: float, scale: float) -> None:
+        """Titles of another language, and room as another scale needs it; call `lay_again` some frames later.
+
+        A docked window leaves its dock when its title changes: where it cannot be put back, titles stay until the next start.
+        """
+        self.save(scale)
+        self._relaid = self._read()
+        if scale != before:
+            wished = scale / before / self._short  # what a small window did not give before it may give now
+            self._relaid, grown = rescaled(self._relaid, window_size(), wished)
+            self._short = grown / wished
+        for panel in PANELS if imgui.is_there() else ():
+            if dpg.get_item_label(panel.tag) != panel.title:
+                dpg.set_item_label(panel.tag, panel.title)
+
+    def lay_again(self) -> None:
+        """As the panels lay before."""
+        imgui.load_layout(self._relaid)
+
     def box(self, name: str) -> Tag:
         return BY_NAME[name].tag
+
+    def holds(self, item: Tag) -> bool:
+        """Whether it is the window of a panel."""
+        return any(panel.tag == item for panel in PANELS)
 
     def is_seen(self, name: str) -> bool:
         """Whether the panel is shown and its tab is in front."""
@@ -135,14 +167,19 @@ class Panels:
         else:
             self.show(name)
 
-    def forget(self) -> None:
-        """The first layout from the next start on: Dear PyGui cannot dock panels while it runs."""
+    def lay_as_first(self, scale: float) -> bool:
+        """The first layout, with all panels shown; whether at once. If not, it is that of the next start."""
+        for panel in PANELS:
+            dpg.configure_item(panel.tag, show=not panel.hidden)
+        if imgui.load_layout(first_layout(window_size(), scale)):
+            return True
         self._forgotten = True
+        return False
 
     def save(self, scale: float) -> None:
-        """Remember how panels lie. The status line is made as high as the scale needs it at the next start."""
+        """Remember how panels lie, the status line as high as the scale needs it."""
         if self._forgotten:
-            self.reset((dpg.get_viewport_client_width(), dpg.get_viewport_client_height()), scale)
+            self.reset(window_size(), scale)
             return
         dpg.save_init_file(str(self._path))
         known = self._read()
@@ -157,15 +194,34 @@ class Panels:
             return ""
 
 
+def window_size() -> tuple[int, int]:
+    return dpg.get_viewport_client_width(), dpg.get_viewport_client_height()
+
+
 def with_status(layout: str, scale: float) -> str:
     """A layout file whose status line has the height for a scale."""
     return re.sub(r"(ID=0x00000006 .*SizeRef=\d+),\d+", rf"\g<1>,{round(STATUS_HEIGHT * scale)}", layout)
 
 
+def rescaled(layout: str, size: tuple[int, int], factor: float) -> tuple[str, float]:
+    """A layout file for another scale, larger by `factor`: the columns at the sides and the lists below grow with their texts,
+    as far as there is room; with it, what the columns really grew by."""
+    found = {node: re.search(rf"ID=0x{node} .*?SizeRef=(\d+),(\d+)", layout) for node in (LEFT, RIGHT, LOWER)}
+    widths = {node: int(match[1]) for node, match in found.items() if match and node != LOWER}
+    grown = min(factor, SIDES * size[0] / max(1, sum(widths.values())))
+    for node, width in widths.items():
+        layout = re.sub(rf"(ID=0x{node} .*?SizeRef=)\d+", rf"\g<1>{round(width * grown)}", layout)
+    if lower := found[LOWER]:
+        height = round(min(int(lower[2]) * factor, LOWEST * size[1]))
+        layout = re.sub(rf"(ID=0x{LOWER} .*?SizeRef=\d+),\d+", rf"\g<1>,{height}", layout)
+    return layout, grown
+
+
 def first_layout(size: tuple[int, int], scale: float) -> str:
     """The layout file of a window of that size: tools left, the graph in the middle, lists below it, training on the right."""
     width, height = size
-    left, right, status = round(190 * scale), round(318 * scale), round(STATUS_HEIGHT * scale)
+    sides = min(scale, SIDES * width / (LEFT_WIDTH + RIGHT_WIDTH))
+    left, right, status = round(LEFT_WIDTH * sides), round(RIGHT_WIDTH * sides), round(STATUS_HEIGHT * scale)
     inner = height - 22 - status
     lower = round(min(0.32 * inner, 240 * scale))
     upper = round(0.42 * inner)

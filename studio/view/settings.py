@@ -32,6 +32,8 @@ class Settings:
         self.fields: dict[str, Tag] = {}
         self.keys: dict[str, Tag] = {}  # buttons, by action
         self.inputs: set[Tag] = set()
+        self._bar: Tag = 0
+        self._sections: dict[Tag, str] = {}  # by tab
         self.window: Tag = dpg.add_window(
             label=text("action.preferences").rstrip("."), show=False, no_resize=True, no_collapse=True, on_close=self.close,
             **FLOATING,
@@ -41,15 +43,26 @@ class Settings:
     def is_open(self) -> bool:
         return bool(dpg.is_item_shown(self.window))
 
+    @property
+    def place(self) -> str:
+        """The section that is in front; "" while the window is closed."""
+        return self._sections.get(dpg.get_value(self._bar), "look") if self.is_open else ""
+
     def toggle(self) -> None:
         if self.is_open:
             self.close()
-            return
+        else:
+            self.open()
+
+    def open(self, section: str = "") -> None:
+        """With a section in front: a name of `place`."""
         width = min(theme.px(WIDTH), dpg.get_viewport_client_width() - 20)
-        height = min(theme.px(HEIGHT), dpg.get_viewport_client_height() - 60)
+        height = min(theme.px(HEIGHT), dpg.get_viewport_client_height() - theme.px(60))
         room = dpg.get_viewport_client_width() - width, dpg.get_viewport_client_height() - height
-        place = [max(0, room[0] // 2), max(30, room[1] // 2)]
+        place = [max(0, room[0] // 2), max(theme.px(30), room[1] // 2)]
         self._build()
+        if section:
+            dpg.set_value(self._bar, next(tab for tab, name in self._sections.items() if name == section))
         dpg.configure_item(self.window, show=True, width=width, height=height, pos=place)
         dpg.focus_item(self.window)
 
@@ -59,19 +72,21 @@ class Settings:
 
     def _build(self) -> None:
         clear(self.window)
-        self.fields.clear()
-        self.inputs.clear()
-        with dpg.tab_bar(parent=self.window):
+        for known in (self.fields, self.inputs, self._sections):
+            known.clear()
+        with dpg.tab_bar(parent=self.window) as self._bar:
             for name, fill in (("look", self._look), ("canvas", self._canvas), ("work", self._work)):
                 with (
-                    dpg.tab(label=text(f"settings.{name}")),
+                    dpg.tab(label=text(f"settings.{name}")) as tab,
                     dpg.child_window(border=False),
                     dpg.table(header_row=False, policy=dpg.mvTable_SizingFixedFit),
                 ):
                     dpg.add_table_column(width_fixed=True, init_width_or_weight=theme.px(LABEL))
                     dpg.add_table_column(width_stretch=True)
                     fill()
+                self._sections[tab] = name
             with dpg.tab(label=text("settings.keys")) as tab:
+                self._sections[tab] = "keys"
                 self._key_rows(tab)
 
     # -- sections ------------------------------------------------------------------------------------------------------

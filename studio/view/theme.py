@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from studio import fonts
@@ -27,6 +28,7 @@ from studio.colors import (  # noqa: F401  # by these names the window's modules
     TEXT,
     Rgb,
 )
+from studio.view import imgui
 from studio.view.gui import Tag, dpg
 
 FONT_SIZE = 15
@@ -35,6 +37,30 @@ _applied: dict[str, Any] = {"scale": 1.0, "theme": 0}
 _fonts: dict[str, Tag] = {}  # "ui", "mono" and "cjk", of the window that there is
 _sized: dict[Tag, dict[str, float]] = {}  # items whose lengths follow the scale, with those lengths at scale 1
 _swept_at = [256]  # so many of them may there be before those that were deleted are let go
+_loaded: dict[tuple[Path, int], Tag] = {}  # all that were ever loaded: a font that texts may still use is not deleted
+# Of the tabs of docked windows, by Dear ImGui's names.
+TABS: dict[str, Rgb] = {
+    "WindowBg": PANEL, "TitleBg": BAR, "TitleBgActive": BAR, "TitleBgCollapsed": BAR, "Tab": BAR, "TabHovered": (60, 66, 78),
+    "TabSelected": (52, 57, 68), "TabSelectedOverline": ACCENT, "TabDimmed": BAR, "TabDimmedSelected": (38, 42, 50),
+    "Text": TEXT, "Border": LINE, "Separator": LINE, "SeparatorHovered": BLUE, "SeparatorActive": ACCENT,
+    "DockingEmptyBg": PANEL, "DockingPreview": BLUE, "Button": BAR, "ButtonHovered": (60, 66, 78), "ButtonActive": BLUE,
+    "MenuBarBg": BAR,
+}  # fmt: skip
+
+
+def begin() -> None:
+    """A new window: no font is loaded."""
+    _loaded.clear()
+
+
+def color_tabs() -> None:
+    """Once the window is there. Where Dear ImGui cannot be reached, tabs keep the colours they have."""
+    imgui.set_colors(TABS)
+
+
+def is_fonts(item: Tag) -> bool:
+    """Whether an item holds fonts, which stay as long as the window: texts may use them still."""
+    return any(dpg.get_item_parent(font) == item for font in _loaded.values())
 
 
 def load_font(cjk: str = "") -> Tag | None:
@@ -44,11 +70,18 @@ def load_font(cjk: str = "") -> Tag | None:
     _sized.clear()
     _applied.update(scale=1.0, theme=0)
     files = {"ui": fonts.bundled(fonts.UI), "mono": fonts.bundled(fonts.MONO), "cjk": fonts.find_cjk(cjk)}
-    with dpg.font_registry():
-        for name, file in files.items():
-            if file is not None and file.is_file():
-                _fonts[name] = dpg.add_font(str(file), MONO_SIZE if name == "mono" else FONT_SIZE)
+    for name, file in files.items():
+        if file is not None and file.is_file():
+            _fonts[name] = _font(file, MONO_SIZE if name == "mono" else FONT_SIZE)
     return _fonts.get("ui")
+
+
+def _font(file: Path, size: int) -> Tag:
+    known = _loaded.get((file, size))
+    if known is None:
+        with dpg.font_registry():
+            known = _loaded[file, size] = dpg.add_font(str(file), size)
+    return known
 
 
 def load_mono() -> Tag | None:

@@ -59,6 +59,7 @@ class Trainer:
         self._moving = False
         self._awaited: set[str] = set()  # what the worker was asked for and has not yet brought
         self._answers: dict[str, Callable[[Any], None]] = {}
+        self._stay = {"passes"}  # tags whose answers go to nobody who may be gone
         self._deaf = False
 
     @property
@@ -169,18 +170,24 @@ class Trainer:
         if self.hand_over():
             self._profile(0.0)
 
-    def ask(self, tag: str, call: Callable[[Session], Any], then: Callable[[Any], None]) -> bool:
+    def ask(self, tag: str, call: Callable[[Session], Any], then: Callable[[Any], None], *, stays: bool = False) -> bool:
         """Have `call` made on the worker's thread, between submits; `then` gets its result in this thread, some frames later.
 
         Of waiting calls with the same tag only the newest is made. A fault of `call` is told in the status line, and `then` is
-        not called; False, and nothing happens, while there is no session.
+        not called; False, and nothing happens, while there is no session. `stays`: `then` needs no panel, and is called also
+        if the window is built anew meanwhile.
         """
         if not self.has_session:
             return False
         self._answers[tag] = then
+        (self._stay.add if stays else self._stay.discard)(tag)
         self._awaited.add(tag)
         self.jobs.submit(say.Ask(tag, call))
         return True
+
+    def forget_askers(self) -> None:
+        """The panels that have asked are gone: answers to them are dropped."""
+        self._answers = {tag: then for tag, then in self._answers.items() if tag in self._stay}
 
     def is_asked(self, tag: str) -> bool:
         """Whether an answer is still awaited."""

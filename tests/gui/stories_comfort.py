@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
 from PIL import Image
 
 from munet import load_project
-from studio import fonts, messages
+from studio import fonts, languages, messages
 from studio.commands import Rename, SetProject
 from studio.document import selected
 from studio.storage import Autosave
 from studio.view.gui import dpg
-from studio.view.panels import layout_file
+from studio.view.opening import offer_recovery
 from tests.gui.hand import PROJECTS, Hand, Skipped
 
 
@@ -92,9 +93,17 @@ def commands(hand: Hand) -> None:
     app.actions.run("minimap")
     hand.frames(3)
     assert not dpg.get_value(marks["panel passes"]) and not dpg.get_value(marks["minimap"])
+    width, _ = dpg.get_item_rect_size(app.panels.box("inspector"))
+    left = dpg.get_item_pos(app.panels.box("inspector"))[0]
+    hand.drag((left - 1, 300), (left - 200, 300))  # the edge of the column
+    hand.drag((left - 160, 34), (300, 400))  # the tab of the inspector, into the middle of the canvas
+    hand.frames(4)
+    moved = dpg.get_item_pos(app.panels.box("inspector"))
+    assert moved[0] < left - 150
     app.actions.run("reset_layout")
-    app.panels.save(2.0)
-    assert "SizeRef=1280,52" in layout_file().read_text()
+    hand.frames(4)
+    assert dpg.get_item_pos(app.panels.box("inspector"))[0] == left
+    assert dpg.get_item_rect_size(app.panels.box("inspector"))[0] == width
     hand.key("ctrl+p")
     hand.type("zoom")
     before = palette.titles[:3]
@@ -180,21 +189,52 @@ def exports(hand: Hand) -> None:
 
 
 def settings(hand: Hand) -> None:
-    """Preferences: sizes of texts at once, from 0.75 to 2; a shortcut is changed, one that is taken is asked about."""
+    """Preferences: sizes of texts at once, from 0.75 to 2; another language at once, titles of panels too; a shortcut is
+    changed, one that is taken is asked about. All the while training goes on, and panels keep their places."""
     app = hand.app
-    core, window = app.core, app.comfort.settings
+    core = app.core
     hand.open("spiral_mlp")
+    core.edit(SetProject(run=replace(core.document.graph.run, steps=100_000)))
+    hand.key("F5")
+    hand.until(lambda: core.trainer.record.step > 20)
+    app.panels.show("passes")
     hand.key("ctrl+comma")
     hand.frames(4)
-    assert window.is_open
+    assert app.comfort.settings.is_open
     hand.picture("settings")
+    wide = dpg.get_item_rect_size(app.panels.box("inspector"))[0]
     for scale in (0.75, 1.5, 2.0, 1.0):
-        window.set("ui_scale", scale)
-        hand.frames(4)
-        left = dpg.get_item_rect_min(window.fields["ui_scale"])[0]
-        width, height = dpg.get_item_rect_size(window.fields["ui_scale"])
+        app.comfort.settings.set("ui_scale", scale)
+        hand.frames(6)
+        field = app.comfort.settings.fields["ui_scale"]
+        left = dpg.get_item_rect_min(field)[0]
+        width, height = dpg.get_item_rect_size(field)
         assert left >= 0 and left + width <= 1280 and abs(height - 23 * scale) < 3
+        assert abs(dpg.get_item_rect_size(app.panels.box("status"))[1] - 26 * scale) <= 2
+        assert app.panels.is_seen("passes") and not app.panels.is_seen("code")
         hand.picture(f"scale-{scale}")
+    assert abs(dpg.get_item_rect_size(app.panels.box("inspector"))[0] - wide) < 4
+    languages.folder().mkdir(parents=True, exist_ok=True)
+    table = {"settings.language": "Sprache", "panel.passes": "Rechenschritte", "action.duplicate": "Verdoppeln"}
+    (languages.folder() / "de.json").write_text(json.dumps(table))
+    items = set[int]()
+    for language in ("de", "en", "de"):
+        app.comfort.settings.set("language", language)
+        hand.frames(6)
+        assert app.panels.is_seen("passes") and not app.panels.is_seen("code")
+        assert dpg.get_item_pos(app.panels.box("passes"))[1] > 400
+        if language == "de":
+            items.add(len(dpg.get_all_items()))
+    assert len(items) == 1, "what is made anew leaves nothing behind"
+    label = dpg.get_item_label(app.panels.box("passes")), dpg.get_item_label(app.comfort.menus.items["duplicate"])
+    assert label == ("Rechenschritte", "Verdoppeln")
+    hand.picture("language")
+    app.comfort.settings.set("language", "en")
+    hand.frames(6)
+    step = core.trainer.record.step
+    hand.until(lambda: core.trainer.record.step > step and core.trainer.phase == messages.RUNNING)
+    hand.key("shift+F5")
+    window = app.comfort.settings
     hand.key("Escape")
     hand.key("ctrl+p")
     hand.key("Escape")
@@ -247,13 +287,17 @@ def recovery(hand: Hand) -> None:
     lost.write(replace(load_project(PROJECTS / "xor.json"), name="lost work"), None)
     lost.let_go()
     app.comfort.start.show()
-    app.offer_recovery()
+    offer_recovery(app)
     hand.frames(4)
     hand.picture("recovery")
+    hand.key("Escape")
+    assert lost.file.exists() and not app.dialogs.is_open, "what is put off is not thrown away"
+    offer_recovery(app)
+    hand.frames(4)
     hand.press(app.dialogs.buttons["Recover"])
     hand.frames(4)
     assert core.document.name == "lost work" and core.document.dirty and not app.comfort.start.is_shown
-    assert not lost.file.exists()
+    assert not lost.file.exists() and core.autosave.file.exists(), "it is safe until it is saved"
 
 
 def inspector(hand: Hand) -> None:

@@ -17,6 +17,7 @@ from studio.commands import AddNode, SetParam
 from studio.storage import orphans
 from studio.texts import text
 from studio.view.gui import dpg
+from studio.view.opening import offer_recovery
 from tests.gui.hand import PROJECTS, Hand
 
 CRASHED = """
@@ -156,7 +157,7 @@ def crashed(hand: Hand) -> None:
     command = [sys.executable, "-c", CRASHED, str(folder), str(PROJECTS / "iris_mlp.json")]
     assert subprocess.run(command, check=False, timeout=60).returncode == -9
     (folder / "torn.autosave.json").write_text('{"path": null, "saved_at')
-    app.offer_recovery()
+    offer_recovery(app)
     hand.frames(4)
     hand.press(app.dialogs.buttons[text("view.yes_recover")])
     hand.until(lambda: bool(core.document.graph.nodes))

@@ -48,7 +48,8 @@ def test_what_is_not_saved_is_offered_next_time(how: signal.Signals, tmp_path: P
 FAULTY = """
 import sys
 from studio.commands import toggle_mute
-from studio.view.app import App, open_window
+from studio.view.app import App
+from studio.view.opening import open_window
 
 class Fault(Exception):
     pass

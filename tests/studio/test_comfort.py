@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+import math
+import runpy
+from dataclasses import MISSING, Field, fields, replace
 from pathlib import Path
 
 import pytest
 
-from munet import Graph, Node, bundled_projects, load_project
+from munet import (
+    Frame,
+    Graph,
+    MunetError,
+    Node,
+    Progress,
+    Run,
+    Session,
+    bundled_projects,
+    load_project,
+    save_project,
+)  # fmt: skip
+from munet.cli import app
 from munet.inspect import wire_shapes
 from studio import commander, export_python, files, keys, languages, picture, preferences, start, texts
 from studio.nodeviews import declaration_of
 from studio.preferences import Preferences
 from studio.subgraph_commands import Collapse
 from studio.values import shared
+from tests.engine import drawings
 from tests.studio.helpers import PROJECTS, chain, opened, project
 
 # -- the palette of commands -----------------------------------------------------------------------------------------------
@@ -181,6 +196,62 @@ def test_the_script_of_each_example_builds_the_same_graph(name: str):
     exec(compile(export_python.script(graph), name, "exec"), space)  # noqa: S102  # the script that was just written
     made = space["project"]
     assert callable(made) and made() == graph
+
+
+def test_a_script_leaves_nothing_out():
+    """Every field of every part of a drawing, at another value than its usual one."""
+    graph = project("xor")
+    first = next(iter(graph.nodes.values()))
+    marked = replace(first, position=(-3.5, 7.0), muted=True, note='two\nlines "quoted"', frozen=True)
+    part = Graph("inner", {"in": Node("in", "subgraph_input", {"limit": math.inf})}, note="of the part")
+    run = Run(3, 5, 7, 11, 2, "accuracy", True, 4, "w.safetensors")
+    frames = (Frame("a \\ title", (1.0, 2.0), (3.0, 4.0), "red", "note of the frame"),)
+    drawn = Graph("Näme", {**graph.nodes, first.id: marked}, graph.edges, {"my part": part}, frames, run, 'note\n"""')
+    for kind in (Graph, Run, Frame):
+        assert all(getattr(found, field.name) != default_of(field) for found in (drawn, run, frames[0]) if type(found) is kind
+                   for field in fields(kind))  # fmt: skip
+    space: dict[str, object] = {"__name__": "written"}
+    exec(compile(export_python.script(drawn), "drawn", "exec"), space)  # noqa: S102  # the script that was just written
+    made = space["project"]
+    assert callable(made) and made() == drawn
+
+
+def default_of(field: Field[object]) -> object:
+    return field.default if field.default is not MISSING else object()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", drawings.PROJECTS, ids=lambda path: path.stem)
+def test_the_script_of_each_example_trains_as_the_command_does(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """Two steps on the device that is taken by itself: the same numbers, digit for digit."""
+    graph = load_project(path)
+    short = replace(graph, run=replace(graph.run, steps=2, evaluate_every=0))
+    save_project(short, tmp_path / "short.json")
+    (tmp_path / "short.py").write_text(export_python.script(short))
+    runpy.run_path(str(tmp_path / "short.py"), run_name="__main__")
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("step 2:")]
+    if path.stem == "char_gpt":  # which the command would evaluate for a quarter of a minute, as the script has done
+        with Session.open(tmp_path / "short.json") as session:
+            (metrics,) = [event.metrics for event in session.train(2) if isinstance(event, Progress) and event.step == 2]
+    else:
+        with pytest.raises(SystemExit) as ended:
+            app(["run", str(tmp_path / "short.json"), "--json"])
+        assert ended.value.code in (0, None)
+        (told,) = [json.loads(found) for found in capsys.readouterr().out.splitlines() if found.startswith("{")]
+        metrics = told["metrics"]
+    assert line == "step 2: " + ", ".join(f"{name} {value:.5g}" for name, value in metrics.items())
+
+
+def test_a_script_finds_the_weights_beside_the_project(tmp_path: Path):
+    graph = replace(project("xor"), run=Run(steps=1, initial_weights="there.safetensors"))
+    (tmp_path / "project").mkdir()
+    with Session.open(project("xor"), "cpu") as session:
+        session.export_weights(tmp_path / "project" / "there.safetensors")
+    (tmp_path / "net.py").write_text(export_python.script(graph, tmp_path / "project"))
+    runpy.run_path(str(tmp_path / "net.py"), run_name="__main__")  # which fails where there are no such weights
+    (tmp_path / "project" / "there.safetensors").unlink()
+    with pytest.raises(MunetError):
+        runpy.run_path(str(tmp_path / "net.py"), run_name="__main__")
 
 
 def test_the_picture_shows_the_whole_drawing_in_the_colours_of_the_canvas():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from studio.frametimes import FrameTimes
+from studio.frametimes import FrameTimes, line
 
 
 def test_medians_and_the_longest_frame():
@@ -36,3 +36,12 @@ def test_sleep_is_no_frame_and_counting_may_start_anew():
     times.add(0.002, 100.2, 0.001)
     assert times.now.longest_busy_ms == pytest.approx(1.0)
     assert times.now.frames == 1 and times.now.longest_ms == pytest.approx(2.0)
+
+
+def test_the_line_of_the_command_line_option():
+    times = FrameTimes(warm_up=0)
+    times.add(0.002, 10.0)
+    times.add(0.004, 10.05)
+    assert line(times.now, (3, 1)) == (
+        "20 frames/s, longest gap 50 ms  |  own 4.0 ms, p99 4.0, longest 4.0  |  worker 3 in, 1 out"
+    )

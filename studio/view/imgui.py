@@ -1,0 +1,64 @@
+"""Dear ImGui inside Dear PyGui, for two things that Dear PyGui does not hand on: another layout of the docked windows while they
+are there, and the colours of their tabs, which no theme reaches (its issues 805 and 2659).
+
+The Linux build of Dear PyGui shows Dear ImGui's own functions. Elsewhere `is_there` is False: tabs keep the colours they have,
+and a layout is taken up at the next start. Call both between frames.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+FUNCTIONS = {
+    "load": ("_ZN5ImGui25LoadIniSettingsFromMemoryEPKcm", None, (ctypes.c_char_p, ctypes.c_size_t)),
+    "name": ("_ZN5ImGui17GetStyleColorNameEi", ctypes.c_char_p, (ctypes.c_int,)),
+    "color": ("_ZN5ImGui17GetStyleColorVec4Ei", ctypes.POINTER(ctypes.c_float * 4), (ctypes.c_int,)),
+}
+MOST_COLORS = 200
+
+
+@cache
+def _functions() -> Mapping[str, Any] | None:
+    try:
+        library = ctypes.CDLL(importlib.import_module("dearpygui._dearpygui").__file__)
+        found = {name: getattr(library, symbol) for name, (symbol, _, _) in FUNCTIONS.items()}
+    except (AttributeError, OSError):
+        return None
+    for name, (_, result, takes) in FUNCTIONS.items():
+        found[name].restype, found[name].argtypes = result, takes
+    return found
+
+
+def is_there() -> bool:
+    return _functions() is not None
+
+
+def load_layout(layout: str) -> bool:
+    """Lay the windows as a layout file has them; whether that is possible here."""
+    functions = _functions()
+    if functions is None:
+        return False
+    content = layout.encode()
+    functions["load"](content, len(content))
+    return True
+
+
+def set_colors(colors: Mapping[str, tuple[int, int, int] | tuple[int, int, int, int]]) -> bool:
+    """The colours of what no theme reaches, by Dear ImGui's names for them; whether that is possible here."""
+    functions = _functions()
+    if functions is None:
+        return False
+    names: dict[str, int] = {}
+    for index in range(MOST_COLORS):
+        name = functions["name"](index).decode()
+        if name == "Unknown":
+            break
+        names[name] = index
+    for name, color in colors.items():
+        if name in names:  # versions call some of them otherwise
+            functions["color"](names[name]).contents[:] = [part / 255 for part in (*color, 255)[:4]]
+    return True
