@@ -61,7 +61,7 @@ class Jobs:
 
     def close(self, timeout_s: float = 10.0) -> bool:
         """End the thread and its session; whether it ended in time."""
-        self._worker.cancelled.set()
+        self._worker.closing.set()
         self._commands.put(None)
         self._thread.join(timeout_s)
         return not self._thread.is_alive()

@@ -10,10 +10,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from munet import Graph, MunetError, ProjectError, RunFolder, Saved, Session
+from munet import Graph, MunetError, Problem, Progress, ProjectError, RunFolder, Saved, Session
 from studio.messages import Keep
+from studio.texts import text
 
-REPORT_EVERY_S = 0.5  # a line of metrics.jsonl
+LOOK_EVERY_S = 2.0  # whether the folder is still there
 FACTS = "run.json"  # what makes a folder one of a run
 
 
@@ -26,6 +27,7 @@ class Keeper:
         self._held = contextlib.ExitStack()
         self._every_s, self._saved_at, self._saved_step = 0.0, 0.0, -1
         self._before: tuple[Path, int] | None = None
+        self._looked = 0.0
         self.folder: RunFolder | None = None
 
     def start(self, keep: Keep, session: Session) -> bool:
@@ -33,7 +35,7 @@ class Keeper:
         if self.folder is not None:
             return False
         self._told.clear()
-        folder = RunFolder(keep.folder, report_every_s=REPORT_EVERY_S, unwritten=self.unwritten)
+        folder = RunFolder(keep.folder, thinned=True, unwritten=self.unwritten)
         try:
             self._held.enter_context(folder.held())
             folder.start(session.graph, session.seed, session.executor.info)
@@ -65,10 +67,15 @@ class Keeper:
             except ProjectError as error:
                 self.unwritten(error)
 
-    def report(self, step: int, metrics: dict[str, float], *, split: str = "train") -> None:
-        """Metrics of single steps and evaluations that the run itself does not write."""
+    def progress(self, event: Progress) -> None:
+        """Single steps, which no run writes down by itself."""
         if self.folder is not None:
-            self.folder.report(step, metrics, split=split)
+            self.folder.progress(event)
+
+    def report(self, step: int, metrics: dict[str, float]) -> None:
+        """An evaluation that the run itself does not write."""
+        if self.folder is not None:
+            self.folder.report(step, metrics, split="test")
 
     def saved(self, event: Saved) -> None:
         """The run has written a checkpoint by itself."""
@@ -77,6 +84,8 @@ class Keeper:
 
     def save_if_due(self, session: Session) -> Saved | None:
         """The last state, by the clock."""
+        if self.folder is not None and time.monotonic() - self._looked > LOOK_EVERY_S:
+            self._make_anew(session)
         if self.folder is None or not self._every_s or time.monotonic() - self._saved_at < self._every_s:
             return None
         return self._save(session)
@@ -91,8 +100,25 @@ class Keeper:
         self.folder = None
         return saved
 
+    def _make_anew(self, session: Session) -> None:
+        """Somebody may have deleted the folder: what is trained from now on is to be found again."""
+        self._looked = time.monotonic()
+        folder = self.folder
+        if folder is None or folder.path.is_dir():
+            return
+        self._held.close()
+        try:
+            self._held.enter_context(folder.held())
+            folder.start(session.graph, session.seed, session.executor.info)
+        except ProjectError as error:
+            self.unwritten(error)
+            return
+        found, cure = text("run.folder_gone"), text("run.folder_gone.cure")
+        self._tell(ProjectError([Problem("run-folder", found, cure=cure, file=str(folder.path))]))
+
     def _save(self, session: Session) -> Saved | None:
         assert self.folder is not None
+        self._make_anew(session)
         path, self._saved_at = self.folder.checkpoint, time.monotonic()
         self.folder.settle()
         try:

@@ -225,6 +225,7 @@ class Failed:
     command: str = ""
     detail: str = ""  # for a bug report
     tag: str = ""  # of the Ask that failed
+    step: int | None = None  # where the session stands, if the run was stopped
 
 
 Message = Phase | Opened | Compiling | Kept | Metrics | Told | Timed | Answer | Failed

@@ -106,6 +106,11 @@ class Record:
         self.step = step
         self.version += 1
 
+    def stand_at(self, step: int) -> None:
+        """The run stands at a step, whatever was heard of those before."""
+        self.step = step
+        self.version += 1
+
     def clear(self) -> None:
         self.series.clear()
         self.held_out.clear()

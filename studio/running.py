@@ -26,7 +26,7 @@ class Running:
         self._pending: list[Progress] = []
         self._reported = 0.0
         self.steps_left = 0  # of those asked for one by one
-        self._mark: int | None = None  # events from here on are not yet taken in
+        self.heard = 0  # the last step whose metrics were taken in
 
     @property
     def has_run(self) -> bool:
@@ -40,7 +40,7 @@ class Running:
     def start(self, command: Run, session: Session) -> None:
         """Begin a run, or go on with the one there is."""
         session.resume()
-        self.steps_left, self._mark = 0, None  # what was not taken in is what the run brings first
+        self.steps_left = 0
         if self._run is None:
             self._total = command.total if command.total is not None else session.graph.run.steps
             if command.keep is not None and self._keeper.start(command.keep, session):
@@ -54,7 +54,7 @@ class Running:
             session.pause()
 
     def drop(self) -> None:
-        self._run, self.steps_left, self._mark = None, 0, None
+        self._run, self.steps_left = None, 0
         self._pending.clear()
 
     def advance(self, session: Session) -> str:
@@ -90,31 +90,40 @@ class Running:
         """Whether steps may be timed: those count, and a run must not become longer by them."""
         return self._run is None or self._total is None or session.step_count + TIMED_STEPS <= self._total
 
-    def mark(self, session: Session) -> None:
-        """Before steps that no run of events brings: those that are asked for, and those that are timed between them."""
-        if self._mark is None and (self.steps_left or self._run is None):
-            self._mark = session.events(2**62).next
+    def take_rest(self, session: Session) -> None:
+        """Steps that no run of events has brought: those that are asked for, those timed between them, and those of before a
+        failure."""
+        found: list[Progress] = []
+        for event in reversed(session.events().events):
+            if isinstance(event, Carried) and event.source == "checkpoint":
+                break  # what came before it is of another run
+            if isinstance(event, Progress):
+                if event.step <= self.heard:
+                    break
+                found.append(event)
+        for event in reversed(found):
+            self._take_in(event)
+            if self._run is None:
+                self._keeper.progress(event)
 
     def _step_on(self, session: Session) -> str:
         """A portion of the steps that were asked for."""
         started = time.perf_counter()
-        self.mark(session)
         count = 1
         while self.steps_left and time.perf_counter() - started < STEPS_S:
             count = min(self.steps_left, 2 * count)
             self.steps_left -= count
             session.step(count)
-        for event in session.events(self._mark or 0).events:
-            if isinstance(event, Progress):
-                self._take_in(event)
-        self._mark = None
-        self._keeper.report(session.step_count, session.metrics)
+        self.take_rest(session)
         if self.steps_left:
             return ""
         self.flush()
         return PAUSED
 
     def _take_in(self, event: Progress) -> None:
+        if event.step <= self.heard:  # a run brings once more what was taken in after a failure
+            return
+        self.heard = event.step
         if self._pending and self._pending[0].names != event.names:
             self.flush()
         self._pending.append(event)

@@ -477,6 +477,8 @@ ENGLISH: Mapping[str, str] = {
     "train.ended": "Stopped at step {step}",
     "train.no_metrics": "there is no held-out split, or no metric",
     "train.saved": "Checkpoint of step {step} saved: {name}",
+    "run.folder_gone": "the folder of the run was deleted while it trains; it is made anew, with the metrics from here on",
+    "run.folder_gone.cure": "delete runs in the panel Runs, which spares the one that trains",
     "train.unwritten": "{error}. Training goes on.",
     "train.cancelled": "Compiling was stopped; the last good drawing stays.",
     "train.kept": "{count} states kept",

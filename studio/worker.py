@@ -62,7 +62,7 @@ class CompileCancelled(Exception):
 
 
 class Worker:
-    """Made by `Jobs`. `cancelled` may be set from any thread."""
+    """Made by `Jobs`. `cancelled` and `closing` may be set from any thread."""
 
     def __init__(
         self,
@@ -73,6 +73,7 @@ class Worker:
         self._commands, self._messages, self._open_session = commands, messages, open_session
         self.phase = IDLE
         self.cancelled = threading.Event()
+        self.closing = threading.Event()  # what is still to be compiled comes to nothing
         self._session: Session | None = None
         self._opened: Open | None = None
         self._open_failed = self._redraw_failed = False
@@ -138,10 +139,7 @@ class Worker:
             self._redraw_failed = name == "Replace"
             self._rest()
         except NonFiniteError as error:
-            self._running.flush()
-            self._running.drop()
-            self._put(Failed("not-finite", (error.problem,), name, tag=tag))
-            self._become(PAUSED if self._session is not None else FAILED)
+            self._held_by(Failed("not-finite", (error.problem,), name, tag=tag))
         except DeviceLost as error:
             self._forget_session()
             problem = Problem("device-lost", str(error), cure="open the project again; checkpoints are kept")
@@ -156,6 +154,17 @@ class Worker:
         except Exception as error:  # noqa: BLE001  # the window must learn of it, and the thread must live on
             found = text("job.unexpected", error=f"{type(error).__name__}: {error}")
             self._refused(Failed("bug", (Problem("unexpected", found),), name, traceback.format_exc(), tag))
+
+    def _held_by(self, message: Failed) -> None:
+        """A step was not finite: the run ends in the state before it."""
+        session = self._session
+        if session is not None:
+            self._running.take_rest(session)
+            message = replace(message, step=session.step_count)
+        self._running.flush()
+        self._running.drop()
+        self._put(message)
+        self._become(PAUSED if session is not None else FAILED)
 
     def _refused(self, message: Failed) -> None:
         """A run that fails is over; a refused command leaves everything as it was."""
@@ -222,7 +231,7 @@ class Worker:
             case Evaluate():
                 metrics = session.evaluate()
                 if metrics:
-                    self._keeper.report(session.step_count, metrics, split="test")
+                    self._keeper.report(session.step_count, metrics)
                 self._put(Told(session.evaluated, asked=True))
             case Save():
                 self._save(command, session)
@@ -275,6 +284,7 @@ class Worker:
         header = session.load(command.path, partial=command.partial)
         carried = next((event for event in session.events(mark).events if isinstance(event, Carried)), None)
         self._running.drop()
+        self._running.heard = header.step
         self._keeper.resumed(command.path, header.step)
         self._put(self._now_open(self._opened.version if self._opened else -1, 0.0, carried))
         self._become(PAUSED)
@@ -288,7 +298,7 @@ class Worker:
 
     def _compiling(self, stage: str, fraction: float) -> None:
         """The session's hook while it compiles."""
-        if self.cancelled.is_set():
+        if self.cancelled.is_set() or self.closing.is_set():
             raise CompileCancelled
         now = time.perf_counter()
         if now - self._staged > REPORT_EVERY_S or fraction == 0.0:
@@ -304,6 +314,7 @@ class Worker:
             command.graph, command.device, seed=command.seed, weights=command.weights, progress=self._compiling
         )
         self._opened, self._open_failed, self._redraw_failed = command, False, False
+        self._running.heard = self._session.step_count
         self._put(self._now_open(command.version, time.perf_counter() - started, None))
         self._become(READY)
 
@@ -378,8 +389,10 @@ class Worker:
             self._profile(session)
 
     def _profile(self, session: Session) -> None:
-        self._running.mark(session)
         self._put(Timed(session.timings(refresh=True)))
+        if not self._running.has_run:
+            self._running.take_rest(session)
+            self._running.flush()
         self._profiled = time.perf_counter()
 
     def _become(self, phase: str, detail: str = "") -> None:

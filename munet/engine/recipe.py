@@ -119,7 +119,7 @@ def _recorded(events: Iterator[Event], folder: RunFolder | None) -> Iterator[Eve
     """Progress and pauses, progress written into the folder."""
     for event in events:
         if isinstance(event, Progress) and folder:
-            folder.report(event.step, event.metrics)
+            folder.progress(event)
         if isinstance(event, Progress | Paused):
             yield event
 

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import platform
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,29 +22,29 @@ import numpy as np
 
 from munet.engine.device import DeviceInfo
 from munet.engine.errors import MunetError, Problem, ProjectError
+from munet.engine.events import Progress
 from munet.engine.files import PathLike, take_lock, write_file
 from munet.engine.graph import Graph
 from munet.engine.project import save_project
 from munet.engine.version import VERSION
 
 _OURS = ("run.json", "project.json", "metrics.jsonl", "last.safetensors", "best.safetensors")
-SOONEST_S, EARLY_LINES = 0.01, 300  # a short run, too, is to have a curve that one can see
+DENSE_STEPS = 1000  # of a thinned run, each with a line; afterwards half as many steps have one each time their number doubles
 _TEMPORARY = re.compile(r"\..+\.(\d+)\.[0-9a-f]{8}\.tmp")  # as `write_file` names them, by process
 
 
 class RunFolder:
     """Makes the folder when the run starts. Raises ProjectError when it cannot be written to, or holds another run.
 
-    report_every_s  lines of training in metrics.jsonl come at most so often once the run has gone on for a while, closer at
-                    first; evaluations always do, and so does the last line before an evaluation, a checkpoint or the end
-    unwritten       gets what cannot be written while the run goes on; without it the run ends with that error
+    thinned    lines of training are thinned by their steps: a short run has a curve that one can see, and a run of a day a
+               small file. What an evaluation, a checkpoint or the end refers to always has one. Else: a line a submit
+    unwritten  gets what cannot be written while the run goes on; without it the run ends with that error
     """
 
-    def __init__(self, folder: PathLike, *, report_every_s: float = 0.0, unwritten: Callable[[MunetError], None] | None = None):
+    def __init__(self, folder: PathLike, *, thinned: bool = False, unwritten: Callable[[MunetError], None] | None = None):
         self.path = Path(folder)
-        self._report_every_s, self._reported, self._unwritten = report_every_s, -math.inf, unwritten
-        self._began = -math.inf  # the first report
-        self._passed_over: tuple[int, dict[str, float]] | None = None  # the newest that came too soon
+        self._thinned, self._unwritten = thinned, unwritten
+        self._passed_over: tuple[int, dict[str, float]] | None = None  # the newest step without a line
 
     @property
     def checkpoint(self) -> Path:
@@ -126,31 +124,37 @@ class RunFolder:
         write_file(path, content)
         return path
 
+    def progress(self, event: Progress) -> None:
+        """Adds lines for steps that have finished."""
+        if not self._thinned:
+            self.report(event.step, event.metrics)
+            return
+        lines: list[str] = []
+        for place, row in enumerate(event.rows):
+            step = event.first_step + 1 + place
+            self._passed_over = (step, dict(zip(event.names, map(float, row), strict=True)))
+            if step % _distance(step) == 0:
+                lines.append(_line(*self._passed_over, "train"))
+                self._passed_over = None
+        self._append(lines)
+
     def report(self, step: int, metrics: Mapping[str, float], *, split: str = "train") -> None:
         """Adds a line to metrics.jsonl."""
-        if split != "train":
-            self.settle()
-        elif self._report_every_s:
-            now = time.monotonic()
-            if self._began == -math.inf:
-                self._began = now
-            if now - self._reported < min(self._report_every_s, SOONEST_S + (now - self._began) / EARLY_LINES):
-                self._passed_over = (step, dict(metrics))
-                return
-            self._reported, self._passed_over = now, None
-        self._write(step, metrics, split)
+        self.settle()
+        self._append([_line(step, metrics, split)])
 
     def settle(self) -> None:
         """Write the newest metrics of training if they were passed over: what comes next refers to them."""
         if self._passed_over is not None:
             (step, metrics), self._passed_over = self._passed_over, None
-            self._write(step, metrics, "train")
+            self._append([_line(step, metrics, "train")])
 
-    def _write(self, step: int, metrics: Mapping[str, float], split: str) -> None:
-        line = json.dumps({"step": step, "split": split, **{name: finite(value) for name, value in metrics.items()}})
+    def _append(self, lines: Sequence[str]) -> None:
+        if not lines:
+            return
         try:
             with self._metrics.open("a", encoding="utf-8") as stream:
-                stream.write(line + "\n")
+                stream.write("".join(lines))
         except OSError as error:
             self.go_on_after(MunetError(f"{self._metrics}: the metrics cannot be written ({error.strerror})"))
 
@@ -224,6 +228,16 @@ class RunFolder:
             if isinstance(known, dict) and isinstance(known.get("step"), int) and known["step"] <= step:
                 kept.append(line + "\n")
         return "".join(kept).encode()
+
+
+def _distance(step: int) -> int:
+    """Steps between two lines of a thinned run, around a step."""
+    return 1 << max(0, ((step - 1) // DENSE_STEPS).bit_length())
+
+
+def _line(step: int, metrics: Mapping[str, float], split: str) -> str:
+    known = {name: finite(value) for name, value in metrics.items()}
+    return json.dumps({"step": step, "split": split, **known}) + "\n"
 
 
 def finite(number: float) -> float | str:

@@ -14,7 +14,6 @@ from typing import Any
 from munet import Edge, Graph, MunetError, Problem, Session
 from munet.inspect import WireView
 from studio import blocks, storage
-from studio import messages as say
 from studio.blocks import Shelf
 from studio.camera import Camera
 from studio.checks import Checker, Debounce, Findings, by_node, wires_of
@@ -185,10 +184,10 @@ class Core:
         if found is not None and found.version == document.version:
             self.findings = found
             self.findings_version += 1
-            trains = self.trainer.phase in (say.RUNNING, say.PAUSED)
-            if trains and not found.problems and not self.trainer.is_current:
-                self.trainer.hand_over()
         self.trainer.hear()
+        # Also when a compile has just ended: what was drawn meanwhile comes next.
+        if self.findings.version == document.version and not self.findings.problems and self.trainer.is_behind:
+            self.trainer.hand_over()
         self.facts.poll()
         if self.shelf.poll() and self.shelf.faults:
             self.say(text("block.broken", count=len(self.shelf.faults), first=self.shelf.faults[0]), error=True)

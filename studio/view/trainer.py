@@ -25,6 +25,7 @@ from studio.texts import text
 
 PROFILE_EVERY_S = 5.0
 NAMES_SHOWN = 4  # states in a message
+CLOSE_S = 30.0  # at most for what was trained to be written, when the window is closed
 STANDS_S = 0.5  # so long the name of a phase does not take the place of a message
 
 
@@ -81,6 +82,12 @@ class Trainer:
         return not self._refused and not self._essence.needs_compile(self._submitted)
 
     @property
+    def is_behind(self) -> bool:
+        """Whether the run goes on with another drawing than that of now, which it was not yet asked to take."""
+        trains = self.phase in (say.RUNNING, say.PAUSED) and bool(self._document.graph.nodes)
+        return trains and self._essence.needs_compile(self._submitted)
+
+    @property
     def _essence(self) -> Essence:
         return self._essences.of(self._document.graph)
 
@@ -120,10 +127,10 @@ class Trainer:
             self.jobs.submit(say.Step(count))
 
     def pause(self) -> None:
-        """Hold a run, or go on with one that is held."""
+        """Hold a run, or go on with one that is held. During a compile: hold what would go on after it."""
         if self.phase == say.PAUSED:
             self.run()
-        elif self.phase == say.RUNNING:
+        elif self.phase in (say.RUNNING, say.OPENING, say.COMPILING):
             self.jobs.submit(say.Pause())
 
     def stop(self) -> None:
@@ -260,7 +267,7 @@ class Trainer:
     def close(self) -> None:
         """End the thread."""
         self.jobs.submit(say.Stop())
-        self.jobs.close(5.0)
+        self.jobs.close(CLOSE_S)
 
     # -- what the worker says ------------------------------------------------------------------------------------------
 
@@ -368,6 +375,8 @@ class Trainer:
             self._tell(text("train.unwritten", error=str(message.problems[0])), True)
             return
         self._moving = False
+        if message.step is not None and message.step != self.record.step:
+            self.record.stand_at(message.step)
         if message.tag:  # a question that has no answer; the run is as it was
             self._awaited.discard(message.tag)
             self._answers.pop(message.tag, None)

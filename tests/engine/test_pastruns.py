@@ -6,9 +6,10 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from munet import Graph, MunetError, ProjectError, RunFolder, Session, load_project
+from munet import Graph, MunetError, Progress, ProjectError, RunFolder, Session, load_project
 from munet.engine.checkpoint import read_header
 from munet.inspect import live_parameters, read_run
 
@@ -95,28 +96,21 @@ def test_a_run_goes_on_when_nothing_can_be_written_if_somebody_listens(tmp_path:
                 list(session.run(None, folder))
 
 
-def test_lines_of_training_come_no_quicker_than_asked(tmp_path: Path):
-    folder = RunFolder(tmp_path / "one", report_every_s=1000.0)
+def test_a_thinned_run_is_dense_at_first_and_small_in_the_end(tmp_path: Path):
+    folder = RunFolder(tmp_path / "one", thinned=True)
     made(folder, recipe())
     run = read_run(folder.path)
-    steps = run.series["loss"][0]
-    assert set(run.evaluations["loss"][0]) <= set(steps), "what an evaluation and a checkpoint refer to is always there"
-    assert len(run.evaluations["loss"][0]) == 4 and steps == sorted(set(steps))
-
-
-def test_a_short_run_is_dense_and_a_long_one_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    now = [100.0]
-    monkeypatch.setattr("munet.engine.runfolder.time.monotonic", lambda: now[0])
-    folder = RunFolder(tmp_path / "one", report_every_s=0.5)
-    made(folder, recipe())
-    before = len((folder.path / "metrics.jsonl").read_text().splitlines())
-    counts = []
-    for step in range(20_000):  # 20 minutes
-        now[0] += 0.06
-        folder.report(1000 + step, {"loss": 1.0})
-        if step in (99, 19_999):
-            counts.append(len((folder.path / "metrics.jsonl").read_text().splitlines()) - before)
-    assert counts[0] > 50 and counts[1] < 4000
+    assert run.series["loss"][0] == list(range(1, 41)), "however many of them a submit makes"
+    assert len(run.evaluations["loss"][0]) == 4
+    rows = np.ones((1_000, 1), np.float32)
+    for step in range(1040, 200_000, 1_000):
+        folder.progress(Progress(step, {"loss": 1.0}, rows, ("loss",), 1.0))
+    folder.settle()
+    steps = read_run(folder.path).series["loss"][0]
+    assert steps == sorted(set(steps)) and steps[-1] == 199_040, "the last step always has a line"
+    assert 4_000 < len(steps) < 5_500
+    gaps = np.diff([step for step in steps if step > 1_000][:-1])
+    assert gaps.max() == 256 and gaps.min() == 2
 
 
 def test_live_parameters_are_what_set_takes():

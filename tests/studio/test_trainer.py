@@ -1,0 +1,170 @@
+"""The window's side of a session, without the window: what happens while it compiles; where a run was held."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from munet import Session
+from munet.inspect import read_run
+from studio import messages
+from studio.commands import Delete
+from studio.preferences import Preferences
+from studio.storage import Autosave
+from studio.texts import text
+from studio.view.core import Core
+from tests.studio.helpers import project
+
+LIMIT_S = 20.0
+
+
+def made(tmp_path: Path, open_session: Callable[..., Session] = Session.open, **settings: Any) -> Core:
+    core = Core(Preferences(device="cpu", **settings), open_session)
+    core.autosave = Autosave(tmp_path)
+    core.trainer.runs_root = tmp_path / "runs"
+    graph = project("xor")
+    core.open(replace(graph, run=replace(graph.run, steps=10**9, evaluate_every=0, checkpoint_every=0)), None)
+    until(core, lambda: core.findings.version == core.document.version)
+    return core
+
+
+@pytest.fixture
+def core(tmp_path: Path) -> Iterator[Core]:
+    core = made(tmp_path)
+    yield core
+    core.close()
+
+
+def until(core: Core, ready: Callable[[], bool]) -> None:
+    end = time.monotonic() + LIMIT_S
+    while not ready():
+        assert time.monotonic() < end, f"it did not happen; phase {core.trainer.phase}, {core.message}"
+        core.tick(time.monotonic())
+        time.sleep(0.002)
+
+
+def slowed(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    real = Session.replace
+
+    def slowly(self: Session, graph: Any, *, progress: Any = None) -> Any:
+        time.sleep(seconds)
+        return real(self, graph, progress=progress)
+
+    monkeypatch.setattr(Session, "replace", slowly)
+
+
+def runs(core: Core) -> bool:
+    return core.trainer.phase == messages.RUNNING and core.trainer.record.step > 0
+
+
+def test_what_is_drawn_during_a_compile_is_compiled_next(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
+    trainer = core.trainer
+    trainer.run()
+    until(core, lambda: runs(core))
+    slowed(monkeypatch, 0.8)  # longer than the drawing waits for its check
+    core.set_param("linear 1", "out_features", 9)
+    until(core, lambda: trainer.phase == messages.COMPILING)
+    core.set_param("linear 1", "out_features", 11)
+    seen = trainer.session_version
+    until(core, lambda: trainer.session_version >= seen + 2 and trainer.phase == messages.RUNNING)
+    shapes: list[Any] = []
+    assert trainer.ask("shape", lambda session: session.states()["linear 1/weight"].shape, shapes.append)
+    until(core, lambda: bool(shapes))
+    assert 11 in shapes[0] and not trainer.is_behind
+
+
+def test_pause_during_a_compile_holds_what_goes_on_after_it(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
+    trainer = core.trainer
+    trainer.run()
+    until(core, lambda: runs(core))
+    slowed(monkeypatch, 0.3)
+    core.set_param("linear 1", "out_features", 9)
+    until(core, lambda: trainer.phase == messages.COMPILING)
+    trainer.pause()
+    until(core, lambda: trainer.phase == messages.PAUSED)
+    assert trainer.is_current
+    trainer.pause()
+    until(core, lambda: runs(core))
+
+
+def test_closing_ends_compiles_that_have_not_even_begun(tmp_path: Path) -> None:
+    def slow(*arguments: Any, progress: Any, **options: Any) -> Session:
+        def slowly(stage: str, fraction: float) -> None:
+            for _ in range(1000):
+                progress(stage, fraction)
+                time.sleep(0.01)
+
+        return Session.open(*arguments, progress=slowly, **options)
+
+    core = made(tmp_path, slow)
+    core.trainer.run()
+    started = time.monotonic()
+    core.close()  # at once: the worker may not have taken the first command yet
+    assert time.monotonic() - started < 5.0
+
+
+def test_a_project_with_problems_is_not_run_and_says_so(core: Core) -> None:
+    core.set_param("linear 1", "out_features", -3)
+    until(core, lambda: core.findings.version == core.document.version)
+    assert core.findings.problems
+    core.trainer.run()
+    core.tick(time.monotonic())
+    assert core.message == text("view.cannot_run") and core.message_is_error
+    assert core.trainer.phase == messages.IDLE
+
+
+def test_an_empty_drawing_is_told_once_not_in_each_frame(core: Core) -> None:
+    core.trainer.step()
+    until(core, lambda: core.trainer.phase == messages.PAUSED)
+    core.document.select_all()
+    core.edit(Delete(core.document.selection))
+    until(core, lambda: core.findings.version == core.document.version)
+    before = core.log.version
+    for _ in range(20):
+        core.tick(time.monotonic())
+    assert core.log.version <= before + 1
+
+
+@pytest.mark.parametrize("how", ["steps", "run"])
+def test_a_run_that_was_held_stands_at_its_step(core: Core, how: str) -> None:
+    """The learning rate is set to something absurd after a while: the step before the failure is where it stands."""
+    trainer = core.trainer
+    trainer.step(30)
+    until(core, lambda: trainer.phase == messages.PAUSED and trainer.record.step == 30)
+    core.set_param("adam", "lr", 1e38)
+    until(core, lambda: trainer.live["adam.lr"] == 1e38)
+    if how == "steps":
+        trainer.step(1000)
+    else:
+        trainer.run()
+    until(core, lambda: bool(trainer.problems) and trainer.phase == messages.PAUSED)
+    at: list[int] = []
+    assert trainer.ask("step", lambda session: session.step_count, at.append)
+    until(core, lambda: bool(at))
+    assert trainer.record.step == at[0] >= 30
+    assert trainer.record.series["loss"].steps[-1] == at[0], "the curve ends where the run does"
+
+
+def test_a_run_whose_folder_was_deleted_is_found_again(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("studio.keeping.LOOK_EVERY_S", 0.0)
+    trainer = core.trainer
+    trainer.run()
+    until(core, lambda: runs(core) and trainer.folder is not None)
+    folder = trainer.folder
+    assert folder is not None
+    shutil.rmtree(folder)
+    until(core, lambda: any("deleted while it trains" in line.words for line in core.log.lines))
+    assert trainer.phase == messages.RUNNING
+    trainer.save_checkpoint()
+    until(core, lambda: trainer.saved_step > 0)
+    trainer.stop()
+    until(core, lambda: trainer.phase == messages.READY)
+    found = read_run(folder)
+    assert found.checkpoints and found.step == trainer.record.step
+    assert len({str(line.words) for line in core.log.lines if "deleted while" in line.words}) == 1
