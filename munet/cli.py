@@ -302,9 +302,9 @@ def open_studio(
         # Late: the window's toolkit is an extra, and every other command does without it.
         from studio.view.opening import open_window
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "dearpygui":
+        if (error.name or "").partition(".")[0] not in ("dearpygui", "fontTools"):
             raise
-        raise usage("the studio's window needs Dear PyGui", "pip install 'munet-studio[studio]'") from None
+        raise usage("the studio's window needs Dear PyGui and fontTools", "pip install 'munet-studio[studio]'") from None
     except ImportError as error:
         if "lib" not in str(error):
             raise

@@ -11,7 +11,8 @@ from pathlib import Path
 from string import Formatter
 
 from munet import ProjectError, read_file
-from studio import texts
+from studio import fonts, texts
+from studio.fontmerge import letters_of
 from studio.preferences import preferences_file
 
 ENGLISH = "en"
@@ -31,17 +32,30 @@ def available(where: Path | None = None) -> tuple[str, ...]:
     return (ENGLISH, *(name for name in found if name != ENGLISH))
 
 
-def use(name: str, where: Path | None = None) -> str:
-    """Show texts in that language from now on; "" if that went well, else why they stay English."""
+def use(name: str, where: Path | None = None, cjk_font: str = "") -> str:
+    """Show texts in that language from now on; "" if that went well, else why they stay English.
+
+    `cjk_font`: as in the preferences, the file for letters that the studio's own font lacks.
+    """
     texts.use({})
     if name == ENGLISH:
         return ""
     path = (where or folder()) / f"{name}.json"
     try:
-        texts.use(_read(path))
+        texts.use(_readable(_read(path), cjk_font))
     except (ProjectError, ValueError) as error:
         return f"{path.name}: {error}"
     return ""
+
+
+def _readable(table: Mapping[str, str], cjk_font: str) -> Mapping[str, str]:
+    """Raises ValueError where no font has letters that the table needs: there would be boxes."""
+    more = fonts.find_cjk(cjk_font)
+    known = letters_of(fonts.bundled(fonts.UI)) | (letters_of(more) if more is not None else frozenset())
+    missing = sorted({letter for letter in "".join(table.values()) if not letter.isspace()} - known)
+    if missing:
+        raise ValueError(f"no font here has {''.join(missing[:8])}; name one in the preferences, or install fonts-noto-cjk")
+    return table
 
 
 def _read(path: Path) -> Mapping[str, str]:

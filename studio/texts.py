@@ -684,6 +684,11 @@ def text(key: str, **values: object) -> str:
     return template.format(**values) if values else template
 
 
+def foreign_letters() -> frozenset[str]:
+    """Letters of the texts of now that no English one has."""
+    return frozenset("".join(_current.values())) - frozenset("".join(ENGLISH.values()))
+
+
 def use(table: Mapping[str, str]) -> None:
     """Texts of another language from now on; raises ValueError naming keys that there are not."""
     unknown = sorted(set(table) - set(ENGLISH))

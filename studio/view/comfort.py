@@ -127,8 +127,8 @@ class Comfort:
     def _preferred(self, before: Preferences) -> None:
         """Let a changed preference take effect."""
         now = self._core.preferences
-        if now.language != before.language:
-            self._use_language(now.language)
+        if (now.language, now.cjk_font) != (before.language, before.cjk_font):
+            self._use_language(now)
         if (now.ui_scale, now.language, now.cjk_font) != (before.ui_scale, before.language, before.cjk_font):
             self._build_anew()
         if (now.snap, now.grid) != (before.snap, before.grid):
@@ -138,8 +138,8 @@ class Comfort:
         if now.keys != before.keys:
             self.keyboard.rebind(now.keys)
 
-    def _use_language(self, name: str) -> None:
-        why_not = languages.use(name)
+    def _use_language(self, preferences: Preferences) -> None:
+        why_not = languages.use(preferences.language, cjk_font=preferences.cjk_font)
         if why_not:
             self._core.say(why_not, error=True)
 

@@ -23,7 +23,7 @@ def open_window(project: Path | None = None, *, stats: bool = False) -> str:
     if why:
         return why
     known = settings.load()
-    untranslated = languages.use(known.language)
+    untranslated = languages.use(known.language, cjk_font=known.cjk_font)
     size = known.window[2:] or (WIDTH, HEIGHT)
     app = App(known, (max(LEAST[0], size[0]), max(LEAST[1], size[1])), stats=stats)
     app.comfort.keeps = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from studio import fonts
+from studio import fonts, texts
 from studio.colors import (  # noqa: F401  # by these names the window's modules know them
     ACCENT,
     BAR,
@@ -28,6 +28,7 @@ from studio.colors import (  # noqa: F401  # by these names the window's modules
     TEXT,
     Rgb,
 )
+from studio.fontmerge import with_letters
 from studio.view import imgui
 from studio.view.gui import Tag, dpg
 
@@ -35,6 +36,7 @@ FONT_SIZE = 15
 MONO_SIZE = 16  # Dear ImGui counts ascent and descent, which are taller here: letters are as high as the others at 15
 _applied: dict[str, Any] = {"scale": 1.0, "theme": 0}
 _fonts: dict[str, Tag] = {}  # "ui", "mono" and "cjk", of the window that there is
+_translated: set[str] = set()  # letters of the language in use that the font of the texts has got from one of the system
 _sized: dict[Tag, dict[str, float]] = {}  # items whose lengths follow the scale, with those lengths at scale 1
 _swept_at = [256]  # so many of them may there be before those that were deleted are let go
 _loaded: dict[tuple[Path, int], Tag] = {}  # all that were ever loaded: a font that texts may still use is not deleted
@@ -69,7 +71,12 @@ def load_font(cjk: str = "") -> Tag | None:
     _fonts.clear()
     _sized.clear()
     _applied.update(scale=1.0, theme=0)
-    files = {"ui": fonts.bundled(fonts.UI), "mono": fonts.bundled(fonts.MONO), "cjk": fonts.find_cjk(cjk)}
+    more, letters = fonts.find_cjk(cjk), texts.foreign_letters()
+    _translated.clear()
+    _translated.update(letter for letter in letters if fonts.needs_cjk(letter))
+    files = {"cjk": more}
+    for name, file in (("ui", fonts.bundled(fonts.UI)), ("mono", fonts.bundled(fonts.MONO))):
+        files[name] = with_letters(file, letters, more) if letters and file.is_file() else file
     for name, file in files.items():
         if file is not None and file.is_file():
             _fonts[name] = _font(file, MONO_SIZE if name == "mono" else FONT_SIZE)
@@ -91,7 +98,7 @@ def load_mono() -> Tag | None:
 
 def font_for(words: str) -> Tag | None:
     """The font that has all letters of a text; None where the window's own is as good as any."""
-    return _fonts.get("cjk") if fonts.needs_cjk(words) else None
+    return _fonts.get("cjk") if fonts.needs_cjk("".join(set(words) - _translated)) else None
 
 
 def dress(item: Tag, words: str) -> Tag:

@@ -13,6 +13,7 @@ from studio import fonts, languages, messages
 from studio.commands import Rename, SetProject
 from studio.document import selected
 from studio.storage import Autosave
+from studio.view import theme
 from studio.view.gui import dpg
 from studio.view.opening import offer_recovery
 from tests.gui.hand import PROJECTS, Hand, Skipped
@@ -216,6 +217,9 @@ def settings(hand: Hand) -> None:
     assert abs(dpg.get_item_rect_size(app.panels.box("inspector"))[0] - wide) < 4
     languages.folder().mkdir(parents=True, exist_ok=True)
     table = {"settings.language": "Sprache", "panel.passes": "Rechenschritte", "action.duplicate": "Verdoppeln"}
+    chinese = fonts.find_cjk() is not None
+    if chinese:
+        table |= {"view.measure": "测量", "settings.ui_scale": "文字和按钮的大小", "panel.code": "代码", "group.file": "文件"}
     (languages.folder() / "de.json").write_text(json.dumps(table))
     items = set[int]()
     for language in ("de", "en", "de"):
@@ -229,6 +233,7 @@ def settings(hand: Hand) -> None:
     label = dpg.get_item_label(app.panels.box("passes")), dpg.get_item_label(app.comfort.menus.items["duplicate"])
     assert label == ("Rechenschritte", "Verdoppeln")
     hand.picture("language")
+    assert not chinese or (theme.font_for("测量 文件") is None and theme.font_for("卷") is not None)
     app.comfort.settings.set("language", "en")
     hand.frames(6)
     step = core.trainer.record.step

@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from fontTools.fontBuilder import FontBuilder
+from fontTools.pens.t2CharStringPen import T2CharStringPen
 from PIL import Image, ImageDraw, ImageFont
 
 from munet.inspect import registry
 from studio import fonts
+from studio.fontmerge import letters_of, with_letters
 from studio.icons import ICONS, icon, labelled
 from studio.texts import ENGLISH
 
@@ -71,3 +74,56 @@ def test_the_preferred_font_goes_before_those_of_the_system(tmp_path: Path):
     mine.touch()
     assert fonts.find_cjk(str(mine), (str(theirs),)) == mine
     assert fonts.find_cjk("", (str(tmp_path / "none.ttf"),)) is None
+
+
+def test_a_font_gets_the_letters_of_a_translation_and_keeps_its_own(tmp_path: Path):
+    system = fonts.find_cjk()
+    if system is None:
+        pytest.skip("no font with Chinese letters is installed")
+    base = fonts.bundled(fonts.UI)
+    made = with_letters(base, set("训练 A\uf04b\U0010fffd"), system, tmp_path)
+    assert made.parent == tmp_path and letters_of(made) == letters_of(base) | set("训练")
+    image = ImageFont.truetype(str(made), 24)
+    own, theirs = ImageFont.truetype(str(base), 24), ImageFont.truetype(str(system), 24)
+    assert missing(image, set("训练A\uf04b")) == set() and missing(own, {"训"}) == {"训"}
+    assert drawn(image, "A") == drawn(own, "A") and abs(image.getlength("训") - theirs.getlength("训")) < 2
+    at = made.stat().st_mtime_ns
+    assert with_letters(base, "练训", system, tmp_path) == made and made.stat().st_mtime_ns == at  # kept
+
+
+def test_curves_of_the_third_degree_become_those_of_a_true_type_font(tmp_path: Path):
+    """As Noto CJK has them: a ring, whose inner contour must stay a hole."""
+    builder = FontBuilder(1000, isTTF=False)
+    builder.setupGlyphOrder([".notdef", "ring"])
+    builder.setupCharacterMap({ord("训"): "ring"})
+    pen, empty = T2CharStringPen(1000, None), T2CharStringPen(1000, None)
+    for radius, way in ((500, 1), (250, -1)):  # outer contours run left round in such fonts
+        turn = [(radius, 0), (0, radius * way), (-radius, 0), (0, -radius * way)]
+        pen.moveTo((500 + turn[0][0], 500 + turn[0][1]))
+        for (x, y), (u, v) in zip(turn, turn[1:] + turn[:1], strict=True):
+            pen.curveTo((500 + x + 0.55 * u, 500 + y + 0.55 * v), (500 + u + 0.55 * x, 500 + v + 0.55 * y), (500 + u, 500 + v))
+        pen.closePath()
+    builder.setupCFF("Ring", {}, {"ring": pen.getCharString(), ".notdef": empty.getCharString()}, {})
+    builder.setupHorizontalMetrics({"ring": (1000, 0), ".notdef": (1000, 0)})
+    builder.setupHorizontalHeader(ascent=1000, descent=0)
+    builder.setupOS2()
+    builder.setupPost()
+    builder.save(tmp_path / "ring.otf")
+    made = with_letters(fonts.bundled(fonts.UI), "训", tmp_path / "ring.otf", tmp_path)
+    image = Image.new("L", (120, 140))
+    ImageDraw.Draw(image).text((10, 10), "训", 255, ImageFont.truetype(str(made), 100))
+    left, top, right, bottom = image.getbbox() or (0, 0, 0, 0)
+    assert abs(right - left - 100) <= 2 and abs(bottom - top - 100) <= 2
+    middle = ((left + right) // 2, (top + bottom) // 2)
+    assert image.getpixel(middle) == 0 and image.getpixel((left + 12, middle[1])) == 255
+
+
+def test_without_another_font_or_a_cache_the_own_one_stays(tmp_path: Path):
+    base = fonts.bundled(fonts.UI)
+    assert with_letters(base, "训", None, tmp_path) == base and with_letters(base, "abc", base, tmp_path) == base
+    (tmp_path / "file").write_text("no font")
+    assert letters_of(tmp_path / "file") == letters_of(tmp_path / "none") == frozenset()
+    assert with_letters(base, "训", tmp_path / "file", tmp_path) == base
+    system = fonts.find_cjk()
+    if system is not None:
+        assert with_letters(base, "训", system, tmp_path / "file" / "cache") == base
