@@ -29,7 +29,7 @@ def letters_of(path: Path) -> frozenset[str]:
     """The letters that a font has; none, if it cannot be read."""
     try:
         with TTFont(path, fontNumber=0, lazy=True) as font:
-            return frozenset(map(chr, font.getBestCmap()))
+            return frozenset(map(chr, font.getBestCmap() or {}))  # symbol fonts have none
     except (OSError, TTLibError):
         return frozenset()
 
@@ -65,7 +65,7 @@ def merged(base: Path, letters: Iterable[str], more: Path) -> bytes:
     """The content of a TrueType font. Outlines are scaled to the base's units; hints and kerning are left out."""
     with TTFont(base) as font, TTFont(more, fontNumber=0, lazy=True) as source:
         scale = _table(font, "head").unitsPerEm / _table(source, "head").unitsPerEm
-        names, outlines = source.getBestCmap(), source.getGlyphSet()
+        names, outlines = source.getBestCmap() or {}, source.getGlyphSet()
         glyphs, widths, order = _table(font, "glyf"), _table(font, "hmtx"), font.getGlyphOrder()
         for letter in sorted(letters):
             glyph, name = names[ord(letter)], f"more{ord(letter):x}"
