@@ -56,6 +56,14 @@ def save(graph: Graph, name: str, folder: Path) -> Path:
     return path
 
 
+def delete(block: Block) -> None:
+    """Take its file away. Raises ProjectError."""
+    try:
+        block.path.unlink(missing_ok=True)
+    except OSError as error:
+        raise ProjectError([Problem("cannot-write", f"{block.path}: {error.strerror}")]) from error
+
+
 def read(path: Path) -> Block:
     """Raises ProjectError for what is no block."""
     graph = parse_project(read_file(path, MAX_BYTES).decode(errors="replace"))

@@ -110,6 +110,25 @@ class AddSubgraph:
 
 
 @dataclass(frozen=True)
+class DeleteUnused:
+    """All definitions that the project's own drawing does not use, directly or through others."""
+
+    merge: str = ""
+
+    @property
+    def label(self) -> str:
+        return text("delete_unused")
+
+    def apply(self, state: State) -> State:
+        instances = [n for n in state.graph.nodes.values() if n.operator == edits.SUBGRAPH]
+        used = set[str]().union(*(edits.uses(state.graph, str(node.params.get("graph"))) for node in instances))
+        parts = {name: part for name, part in state.graph.subgraphs.items() if name in used}
+        if len(parts) == len(state.graph.subgraphs):
+            raise EditRefused("every subgraph is used")
+        return replace(state, graph=replace(state.graph, subgraphs=parts))
+
+
+@dataclass(frozen=True)
 class DeleteSubgraph:
     """A definition that no node uses."""
 

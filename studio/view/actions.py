@@ -10,7 +10,7 @@ from munet import Frame, Graph, MunetError, bundled_project
 from studio import clipboard, commands, layout, storage
 from studio.commands import AddFrame, Delete, Duplicate, Paste, Place, SetField
 from studio.document import Command, Document
-from studio.edits import EditRefused
+from studio.edits import EditRefused, fresh_id
 from studio.subgraph_commands import Collapse, Expand
 from studio.texts import text
 from studio.view.canvas import Canvas
@@ -168,11 +168,13 @@ class Actions:
         if rect is not None:
             left, top, right, bottom = rect
             at = (left - FRAME_MARGIN, top - FRAME_MARGIN - 20)
-            self.core.edit(AddFrame(Frame("frame", at, (right - at[0] + FRAME_MARGIN, bottom - at[1] + FRAME_MARGIN))))
+            size = (right - at[0] + FRAME_MARGIN, bottom - at[1] + FRAME_MARGIN)
+            self.core.edit(AddFrame(Frame(text("menu.new_frame"), at, size)))
 
     def _collapse(self) -> None:
         if self._document.selection.nodes:
-            self.core.edit(Collapse(self._document.selection.nodes, "block"))
+            name = fresh_id(self._document.graph.subgraphs, text("view.new_subgraph"))
+            self.core.edit(Collapse(self._document.selection.nodes, name))
 
     def _expand(self) -> None:
         for id_ in self._document.selection.nodes:

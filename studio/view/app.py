@@ -12,7 +12,6 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,6 +25,7 @@ from studio.view.canvas import Canvas, status_color
 from studio.view.code import Code
 from studio.view.comfort import Comfort
 from studio.view.core import Core
+from studio.view.crumbs import Crumbs
 from studio.view.devices import Devices
 from studio.view.dialogs import Dialogs
 from studio.view.editing import Editing
@@ -38,7 +38,7 @@ from studio.view.looks import Looks
 from studio.view.machine import Machine, show_node
 from studio.view.memory import Memory
 from studio.view.mouse import Mouse
-from studio.view.palette import Palette, Search
+from studio.view.palette import Palette
 from studio.view.panels import Panels
 from studio.view.passes import Passes
 from studio.view.past import Past
@@ -46,7 +46,9 @@ from studio.view.plots import Plots
 from studio.view.preview import Preview
 from studio.view.problems import Problems
 from studio.view.runs import Runs
+from studio.view.searchbox import Search
 from studio.view.shaders import Shaders
+from studio.view.subgraphs import Subgraphs
 from studio.view.tensor import TensorPanel
 from studio.view.timeline import TimelinePanel
 from studio.view.tip import Tip
@@ -143,7 +145,7 @@ class App:
             dpg.bind_font(font)
         theme.apply(core.preferences.ui_scale)
         self.panels.build()
-        self.crumbs: Tag = dpg.add_group(horizontal=True, show=False, parent=box("graph"))
+        self.crumbs = Crumbs(core, box("graph"), lambda levels: self.actions.leave(levels), lambda: self.subgraphs.rename_shown())
         self.canvas = Canvas(core, box("graph"), font)
         status: Tag = dpg.add_group(horizontal=True, parent=box("status"))
         dpg.bind_item_theme(status, theme.list_theme())
@@ -155,7 +157,11 @@ class App:
             core, self.canvas, self.dialogs, self.problems, self._cancel,
         )  # fmt: skip
         self.editing = Editing(core, self.canvas, self.actions, self.search)
-        self.palette = Palette(core, box("nodes"))
+        self.palette = Palette(core, box("nodes"), lambda entry, rect: self.subgraphs.menu(entry, rect))
+        self.subgraphs = Subgraphs(
+            core, self.actions, self.editing.inplace, self.editing.popup, self.dialogs, lambda: self.crumbs.last, self.palette.add
+        )
+        self.actions.provide(palette=self._find_node)
         self.inspector = Inspector(core, box("inspector"))
         self.past = Past(core)
         self.train = Train(core, box("training"), self.actions.run)
@@ -183,8 +189,8 @@ class App:
         )  # fmt: skip
         self._build_looks()
         self.comfort = Comfort(
-            core, self.actions, self.canvas, self.dialogs, self.panels, (self.search, self.editing.popup), self._is_typing, font,
-            self.build_anew,
+            core, self.actions, self.canvas, self.dialogs, self.panels, (self.search, self.editing.popup, self.palette),
+            self._is_typing, font, self.build_anew,
         )  # fmt: skip
         self.mouse = Mouse(core, self.canvas, self.editing.asked)
         self.tip = Tip(core, self.mouse, self.editing)
@@ -324,22 +330,15 @@ class App:
         if title != self._titled:
             self._titled = title
             dpg.set_viewport_title(title)
-        self._sync_crumbs()
+        self.crumbs.sync()
         self.tip.sync()
         self.editing.sync()
 
-    def _sync_crumbs(self) -> None:
-        inside = self.core.document.state.inside
-        if dpg.get_item_user_data(self.crumbs) == inside:
-            return
-        dpg.configure_item(self.crumbs, user_data=inside, show=bool(inside))
-        dpg.delete_item(self.crumbs, children_only=True)
-        for depth, name in enumerate((text("view.root"), *inside)):
-            levels = len(inside) - depth
-            button = dpg.add_button(label=name, parent=self.crumbs, small=True, callback=partial(self.actions.leave, levels))
-            theme.dress(button, name)
-
     # -- keys ----------------------------------------------------------------------------------------------------------
+
+    def _find_node(self) -> None:
+        self.panels.show("nodes")
+        dpg.focus_item(self.palette.input)
 
     def _ask_trace(self, then: Callable[[Path], None]) -> None:
         name = f"{self.core.document.name or text('view.untitled')}-trace"

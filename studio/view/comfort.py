@@ -24,9 +24,10 @@ from studio.view.keyboard import Keyboard
 from studio.view.keymap import KeyboardMap
 from studio.view.machine import show_node
 from studio.view.menus import Menus
-from studio.view.palette import Search
+from studio.view.palette import Palette
 from studio.view.panels import FIXED, PANELS, Panels
 from studio.view.popup import Popup
+from studio.view.searchbox import Search
 from studio.view.settings import Settings
 from studio.view.startpage import StartPage
 
@@ -39,7 +40,7 @@ class Comfort:
 
     def __init__(
         self, core: Core, actions: Actions, canvas: Canvas, dialogs: Dialogs, panels: Panels,
-        pickers: tuple[Search, Popup], typing: Callable[[], bool], font: Tag | None,
+        pickers: tuple[Search, Popup, Palette], typing: Callable[[], bool], font: Tag | None,
         build_anew: Callable[[], None],
     ):  # fmt: skip
         self._core, self._canvas, self._dialogs, self._panels, self._actions = core, canvas, dialogs, panels, actions
@@ -55,8 +56,8 @@ class Comfort:
             commander.NODE: lambda path: show_node(core, path),
         }  # fmt: skip
         self.commander = Commander(self._choices, openers)
-        search, popup = pickers
-        self.keyboard = Keyboard(actions, search, (popup, self.commander, dialogs.files), typing, core.preferences.keys)
+        search, popup, palette = pickers
+        self.keyboard = Keyboard(actions, search, (popup, self.commander, dialogs.files, palette), typing, core.preferences.keys)
         self.keymap = KeyboardMap(lambda: actions.names, lambda: shortcuts(core.preferences.keys))
         self.settings = Settings(core, self.keyboard, self._preferred)
         actions.provide(

@@ -100,7 +100,9 @@ class Commander:
 
     def look(self, keep: bool = False) -> None:
         """List what the text in the field finds."""
-        self._found = commander.find(dpg.get_value(self.input), self._choices, self._used)
+        query = dpg.get_value(self.input)
+        theme.redress(self.input, query)
+        self._found = commander.find(query, self._choices, self._used)
         if not keep:
             self._chosen = self._first = 0
         self._show()
@@ -121,7 +123,7 @@ class Commander:
                 dpg.configure_item(title, label=choice.title)
                 dpg.set_value(title, place == self._chosen)
                 dpg.set_value(hint, theme.shortened(choice.hint, HINT - 8))
-                theme.dress(title, choice.title)
+                theme.redress(title, choice.title)
         words = str(len(self._found)) if self._found else text("view.nothing_found")
         dpg.set_value(self._count, words)
 

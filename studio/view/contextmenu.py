@@ -17,8 +17,8 @@ from studio.texts import text
 from studio.view.actions import FRAME_MARGIN, Actions
 from studio.view.core import Core
 from studio.view.inplace import InPlace
-from studio.view.palette import Search
 from studio.view.popup import Row
+from studio.view.searchbox import Search
 
 FRAME_COLORS: tuple[tuple[str, Color], ...] = (
     ("blue", (59, 110, 180)), ("green", (46, 125, 90)), ("red", (170, 70, 70)), ("purple", (110, 80, 150)),
@@ -61,7 +61,7 @@ class ContextMenu:
         several = len(document.selection.nodes) > 1
         rows: Rows = []
         if node.operator == SUBGRAPH and not several:
-            rows += self._act("enter", "expand", "save_block", "")
+            rows += self._act("enter", "expand", "rename_subgraph", "save_block", "")
         if not several:
             rows += [self._action("rename"), Row(text("menu.note"), partial(self._inplace.note, id_)), None]
         rows += self._act("cut", "copy", "duplicate", "duplicate_wired", "", "mute", "freeze", "collapse", "frame", "")

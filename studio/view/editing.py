@@ -1,4 +1,4 @@
-"""What the canvas asks of the window: searches, menus, fields in place, cures for a refused wire; what is dropped; blocks."""
+"""What the canvas asks of the window: searches, menus, fields in place, cures for a refused wire; what is dropped."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import queue
 import threading
 from functools import partial
 
-from studio import blocks, coloring
+from studio import coloring
 from studio.advice import Cure, cures
-from studio.edits import SUBGRAPH
 from studio.nodeviews import Point
 from studio.requests import Edit, OpenMenu, OpenSearch, Outcome, Refused
 from studio.search import Entry
@@ -19,8 +18,9 @@ from studio.view.contextmenu import ContextMenu
 from studio.view.core import Core
 from studio.view.gui import Tag, dpg
 from studio.view.inplace import InPlace
-from studio.view.palette import PAYLOAD, Search, placing
+from studio.view.palette import PAYLOAD, placing
 from studio.view.popup import Popup, Row
+from studio.view.searchbox import Search
 
 GRAB: Point = (40.0, 12.0)  # where the mouse holds a node that is dragged in from the palette
 
@@ -36,7 +36,7 @@ class Editing:
         self._awaited = 0
         self._cures: queue.SimpleQueue[tuple[Refused, list[Cure]]] = queue.SimpleQueue()
         actions.provide(
-            rename=self._rename, add=self._search_at_mouse, save_block=self._save_block,
+            rename=self._rename, add=self._search_at_mouse,
             **{f"color_{mode}": partial(canvas.heat.choose, mode) for mode in coloring.MODES},
         )  # fmt: skip
         dpg.configure_item(canvas.plot, payload_type=PAYLOAD, drop_callback=self._dropped)
@@ -60,6 +60,7 @@ class Editing:
 
     def sync(self) -> None:
         self.inplace.sync()
+        self._search.sync()
         while not self._cures.empty():
             self._awaited -= 1
             self._offer(*self._cures.get())
@@ -108,7 +109,7 @@ class Editing:
         self._core.edit(placing(entry, (x - GRAB[0], y - GRAB[1])))
 
     def _rename(self) -> None:
-        """The selected node's name or the frame's title, in place."""
+        """The selected node's name or the frame's title, in place; with nothing selected, the name of the subgraph shown."""
         core, chosen = self._core, self._core.document.selection
         if len(chosen.nodes) == 1:
             (id_,) = chosen.nodes
@@ -116,18 +117,5 @@ class Editing:
             self.inplace.name(id_)
         elif len(chosen.frames) == 1 and not chosen.nodes:
             self.inplace.title(next(iter(chosen.frames)))
-
-    def _save_block(self) -> None:
-        document = self._core.document
-        names = [
-            str(document.part.nodes[id_].params.get("graph"))
-            for id_ in document.selection.nodes
-            if document.part.nodes[id_].operator == SUBGRAPH
-        ]
-        if len(names) != 1 or names[0] not in document.graph.subgraphs:
-            self._core.say(text("block.pick"), error=True)
-            return
-        folder = blocks.folder_of(self._core.preferences)
-        blocks.save(document.graph, names[0], folder)
-        self._core.shelf.look(folder)
-        self._core.say(text("block.saved", name=names[0]))
+        elif not chosen and core.document.state.inside:
+            self._actions.run("rename_subgraph")

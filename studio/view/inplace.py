@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 
 from munet.inspect import ParamView
+from studio.camera import Rect
 from studio.commands import EditFrame, Rename, SetField
 from studio.hit import FRAME_HEAD, Hit, frame_rect
 from studio.nodeviews import HEAD, ROW, NodeView, Point, declaration_of
@@ -20,7 +21,7 @@ from studio.view.core import Core
 from studio.view.gui import FLOATING, Tag, clear, dpg
 from studio.view.popup import Popup, Row
 
-LEAST_WIDTH, NOTE_WIDTH, NOTE_HEIGHT = 120.0, 300.0, 110.0
+LEAST_WIDTH, FIELD_HEIGHT, NOTE_WIDTH, NOTE_HEIGHT = 120.0, 26.0, 300.0, 110.0  # pixels at scale 1
 SETTLED = 3  # frames until the field has the keyboard
 
 
@@ -59,7 +60,7 @@ class InPlace:
         view = self._core.scene.views[node]
         if view.is_reroute:
             return
-        self._open((view.x, view.y), view.width, node, partial(self._rename, node), HEAD)
+        self.over((view.x, view.y), view.width, HEAD, node, partial(self._rename, node))
 
     def _rename(self, old: str, new: str) -> None:
         if new.strip() and new.strip() != old:
@@ -73,7 +74,7 @@ class InPlace:
             if given != frame.title:
                 self._core.edit(EditFrame(index, {"title": given}))
 
-        self._open((left, top), right - left, frame.title, done, FRAME_HEAD)
+        self.over((left, top), right - left, FRAME_HEAD, frame.title, done)
 
     def frame_note(self, index: int) -> None:
         frame = self._core.document.part.frames[index]
@@ -82,7 +83,7 @@ class InPlace:
             if given != frame.note:
                 self._core.edit(EditFrame(index, {"note": given}))
 
-        self._open((frame.position[0], frame.position[1] + FRAME_HEAD), 0.0, frame.note, done)
+        self._open(self._on_screen((frame.position[0], frame.position[1] + FRAME_HEAD)), frame.note, done)
 
     def note(self, node: str) -> None:
         """What a person says about a node."""
@@ -93,7 +94,7 @@ class InPlace:
             if given != known:
                 self._core.edit(SetField((node,), "note", given))
 
-        self._open((view.x, view.y + HEAD), 0.0, known, done)
+        self._open(self._on_screen((view.x, view.y + HEAD)), known, done)
 
     def _param(self, view: NodeView, name: str, y: float) -> None:
         document = self._core.document
@@ -111,7 +112,7 @@ class InPlace:
             chosen = [Row(str(c), partial(self._core.set_param, view.id, name, c)) for c in param.choices]
             self._popup.open((x, top), chosen, name)
         else:
-            self._open(place, view.width * 0.6, typed(value), partial(self._set, view.id, param, typed(value)), ROW)
+            self.over(place, view.width * 0.6, ROW, typed(value), partial(self._set, view.id, param, typed(value)))
 
     def _set(self, node: str, param: ParamView, before: str, given: str) -> None:
         if given == before:
@@ -130,18 +131,28 @@ class InPlace:
         left, top = self._canvas.origin
         return x + left, y + top
 
-    def _open(self, at: Point, width: float, words: str, then: Callable[[str], None], height: float = 0.0) -> None:
-        """Over the canvas at a place; without a height it is a field of several lines."""
-        self.close()
-        clear(self._window)
+    def over(self, at: Point, width: float, height: float, words: str, then: Callable[[str], None]) -> None:
+        """Over the canvas at a place."""
         x, y = self._on_screen(at)
         zoom = self._core.camera.zoom
+        self.in_window((x, y, x + width * zoom, y + height * zoom), words, then)
+
+    def in_window(self, rect: Rect, words: str, then: Callable[[str], None]) -> None:
+        """Over a part of the window."""
+        left, top, right, bottom = rect
+        width = max(theme.px(LEAST_WIDTH), right - left) - 2
+        self._open((left, (top + bottom - theme.px(FIELD_HEIGHT)) / 2), words, then, width)
+
+    def _open(self, at: Point, words: str, then: Callable[[str], None], width: float = 0.0) -> None:
+        """At a place of the window; without a width it is a field of several lines."""
+        self.close()
+        clear(self._window)
+        x, y = at
         common = {"parent": self._window, "default_value": words, "on_enter": True, "callback": lambda: self.close(take=True)}
-        if height:
-            self.field = dpg.add_input_text(width=round(max(LEAST_WIDTH, width * zoom)) - 2, auto_select_all=True, **common)
-            y += (height * zoom - 26) / 2
+        if width:
+            self.field = dpg.add_input_text(width=round(width), auto_select_all=True, **common)
         else:
-            self.field = dpg.add_input_text(width=round(NOTE_WIDTH), height=round(NOTE_HEIGHT), multiline=True, **common)
+            self.field = dpg.add_input_text(width=theme.px(NOTE_WIDTH), height=theme.px(NOTE_HEIGHT), multiline=True, **common)
             dpg.add_text(text("view.note_hint"), parent=self._window, color=theme.DIM)
         theme.dress(self.field, words)
         dpg.configure_item(self._window, show=True, pos=[round(x), round(y)])

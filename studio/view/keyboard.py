@@ -8,7 +8,7 @@ from typing import Protocol
 from studio.keys import action_for, keymap, normal
 from studio.view.actions import Actions
 from studio.view.gui import dpg, modifiers
-from studio.view.palette import Search
+from studio.view.searchbox import Search
 
 
 def key_names() -> dict[int, str]:

@@ -31,7 +31,7 @@ class Popup:
         self.buttons: dict[str, Tag] = {}  # of the menu that is open, by label
         self._rows: list[Row] = []
         self._chosen = -1
-        with dpg.window(popup=True, show=False, no_move=True, autosize=True, **FLOATING) as window:
+        with dpg.window(popup=True, show=False, no_move=True, autosize=True, min_size=(20, 20), **FLOATING) as window:
             self._window: Tag = window
         dpg.bind_item_theme(window, theme.list_theme())
 

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from munet import Edge, Graph, Node
+from studio import fonts
+from studio.view import theme
+from studio.view.gui import dpg
 from tests.gui.hand import Hand, Point
 
 NAMES = ("a", "b", "c", "d")
@@ -57,3 +60,21 @@ def free(hand: Hand, at: Point) -> Point:
 
 def wires(hand: Hand) -> list[tuple[str, str]]:
     return [(edge.source, edge.target) for edge in hand.app.core.document.part.edges]
+
+
+def undressed() -> list[str]:
+    """Texts of widgets whose letters the window's own font lacks, and that have not been given one that has them."""
+    known, found = theme.font_for("\u5377"), list[str]()
+    if known is None:  # no such font is installed
+        return found
+    for item in dpg.get_all_items():
+        shown = dpg.get_item_configuration(item)
+        words = [str(shown.get(key) or "") for key in ("label", "text")]
+        words += (
+            [str(dpg.get_value(item) or "")]
+            if "::mvText" in dpg.get_item_type(item) or "InputText" in dpg.get_item_type(item)
+            else []
+        )
+        if any(fonts.needs_cjk(text) for text in words) and dpg.get_item_font(item) != known:
+            found.append(f"{dpg.get_item_type(item)} {words}")
+    return found

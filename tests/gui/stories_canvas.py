@@ -200,7 +200,7 @@ def menus(hand: Hand) -> None:
     hand.frames(4)
     words = "what happens here is told in a line longer than the frame is wide: it is wrapped"
     hand.type(words)
-    hand.until(lambda: dpg.get_value(field.field) == words, 5)
+    hand.until(lambda: dpg.get_value(field.field) == words, 20)
     hand.click(free(hand, (560, 40)))
     assert document.part.frames[0].note == words and not field.is_open
     hand.frames(3)

@@ -11,8 +11,8 @@ from pathlib import Path
 from munet import Graph
 from studio.document import selected
 from studio.view.gui import dpg
-from tests.gui.drawing import NAMES, drag, four, free, show
-from tests.gui.hand import Hand
+from tests.gui.drawing import NAMES, drag, four, free, show, undressed
+from tests.gui.hand import Hand, Point
 
 
 def subgraphs(hand: Hand) -> None:
@@ -40,7 +40,7 @@ def subgraphs(hand: Hand) -> None:
     hand.frames(6)
     assert any(node.operator == "subgraph_parameter" for node in document.part.nodes.values())
     hand.keep("given_out")
-    hand.press(dpg.get_item_children(app.crumbs, 1)[0])
+    hand.press(app.crumbs.buttons[0])
     hand.frames(5)
     assert document.state.inside == ()
     assert [row.name for row in core.scene.views[block].params] == ["out_features"]
@@ -61,7 +61,27 @@ def subgraphs(hand: Hand) -> None:
     hand.until(lambda: not core.shelf.busy, 10)
     hand.frames(2)
     assert core.message_is_error and "broken.json" in core.message and len(core.shelf.blocks) == 1
-    # Taken back, expanded: what was drawn at first.
+    # Renamed where it stands, in letters of a system's font: over its node, over the last crumb, by F2 within; one step each.
+    hand.click(hand.node(block), 3)
+    hand.press(app.editing.popup.buttons["Rename subgraph..."])
+    hand.frames(4)
+    name = type_name(hand, "卷积 block")
+    assert document.part.nodes[block].params["graph"] == name and name in document.graph.subgraphs
+    hand.key("Return")
+    hand.frames(5)
+    assert document.state.inside == (block,)
+    assert undressed() == []
+    hand.keep("renamed")
+    hand.press(app.crumbs.buttons[-1])
+    hand.frames(4)
+    type_name(hand, "other")
+    assert document.state.owner == "other"
+    hand.key("F2")
+    hand.frames(4)
+    assert app.editing.is_typing
+    hand.key("Escape", "ctrl+z", "ctrl+z")
+    assert list(document.graph.subgraphs) == ["block"] and document.state.inside == ()
+    # Taken back, expanded: what was drawn at first. The definition is left; the palette's menu renames and deletes it.
     hand.key("Return")
     hand.frames(5)
     hand.click(hand.node("linear 1"))
@@ -76,6 +96,24 @@ def subgraphs(hand: Hand) -> None:
     assert document.state.inside == () and not core.scene.views[block].params
     hand.key("ctrl+shift+g")
     assert document.part.nodes.keys() == start.nodes.keys()
+    hand.key("ctrl+g")
+    assert list(document.graph.subgraphs) == ["block", "block 2"]
+    hand.key("ctrl+z")
+    app.actions.run("palette")
+    hand.frames(3)
+    hand.type("block")
+    hand.keep("palette")
+    for label, then in (("Rename subgraph...", "renamed"), ("Delete subgraph", "")):
+        hand.click(corner_of(app.palette.rows[next(iter(document.graph.subgraphs))]), 3)
+        hand.frames(2)
+        hand.press(app.editing.popup.buttons[label])
+        hand.frames(4)
+        if then:
+            type_name(hand, then)
+        assert list(document.graph.subgraphs) == ([then] if then else [])
+    hand.key("ctrl+z")
+    app.actions.run("delete_unused")
+    assert document.graph.subgraphs == {}
     while document.undo_labels:
         hand.key("ctrl+z")
     assert document.graph == start
@@ -89,6 +127,30 @@ def subgraphs(hand: Hand) -> None:
     assert placed.operator == "subgraph" and "block" in document.graph.subgraphs
     assert [row.name for row in core.scene.views[placed.id].params] == ["out_features"]
     hand.keep("block_placed")
+    # The block's file goes, when asked twice; what is placed stays.
+    hand.click(corner_of(app.palette.rows["block block"]), 3)
+    hand.frames(2)
+    hand.press(app.editing.popup.buttons["Delete block"])
+    hand.frames(3)
+    hand.press(app.dialogs.buttons["Delete block"])
+    hand.until(lambda: not core.shelf.busy and not core.shelf.blocks, 10)
+    assert not list(folder.glob("block*")) and "block" in document.graph.subgraphs
+
+
+def corner_of(item: int | str) -> Point:
+    left, top = dpg.get_item_rect_min(item)
+    return left + 15, top + 8
+
+
+def type_name(hand: Hand, name: str) -> str:
+    """Into the field that is open, from the clipboard: xdotool types no Chinese."""
+    dpg.set_clipboard_text(name)
+    hand.key("ctrl+a", "ctrl+v")
+    hand.frames(3)
+    assert undressed() == []
+    hand.key("Return")
+    hand.frames(4)
+    return name
 
 
 PASTE = """

@@ -15,7 +15,7 @@ from studio.commands import (
 )
 from studio.document import Document, locate, selected
 from studio.edits import EditRefused
-from studio.subgraph_commands import AddSubgraph, Collapse, DeleteSubgraph, Expand, Promote, RenameSubgraph
+from studio.subgraph_commands import AddSubgraph, Collapse, DeleteSubgraph, DeleteUnused, Expand, Promote, RenameSubgraph
 from tests.studio.helpers import chain, opened
 
 # -- clipboard -------------------------------------------------------------------------------------------------------------
@@ -127,6 +127,24 @@ def test_two_instances_follow_their_definition():
     document.do(Delete(selected([i for i, n in document.graph.nodes.items() if n.operator == "subgraph"])))
     document.do(DeleteSubgraph("Body"))
     assert document.graph.subgraphs == {}
+
+
+def test_definitions_that_nobody_uses_go_together_with_those_that_only_they_use():
+    document, _ = collapsed()
+    with pytest.raises(EditRefused, match="every subgraph is used"):
+        document.do(DeleteUnused())
+    document.do(Collapse(frozenset(["Network"]), "Outer"))
+    document.do(Duplicate())
+    assert set(document.graph.subgraphs) == {"Network", "Outer"}
+    (first, second) = [i for i, n in document.graph.nodes.items() if n.operator == "subgraph"]
+    document.do(Delete(selected([first])))
+    with pytest.raises(EditRefused):
+        document.do(DeleteUnused())
+    document.do(Delete(selected([second])))
+    document.do(DeleteUnused())
+    assert document.graph.subgraphs == {}
+    document.undo()
+    assert set(document.graph.subgraphs) == {"Network", "Outer"}
 
 
 def test_a_subgraph_cannot_be_pasted_into_itself():  # CASES 52
