@@ -2,6 +2,7 @@
 
 munet.shaders.assets(device)                     AssetView, VariantView: requirements, verdicts and times that are known there
 munet.shaders.new_variant("contraction", "tiled", "mine")   a copy in the person's own folder; save_variant, faults
+munet.shaders.check_text("contraction", "mine", text)       what would be wrong with it, by line; nothing is written
 munet.shaders.set_used("contraction", "mine", True)         used wherever it can run and is right
 with munet.shaders.Bench("vulkan:0") as bench:
     bench.verify("contraction", "mine")          against NumPy on all shapes of the contract; kept on disk
@@ -32,6 +33,7 @@ from munet.engine.codegen.contraction_asset import shapes_of
 from munet.engine.codegen.own_variants import (
     Fault,
     Mark,
+    check_text,
     delete_variant,
     faults,
     marks_of,
@@ -56,7 +58,7 @@ from munet.engine.tuning import Tuned, tune
 
 __all__ = [
     "assets", "AssetView", "VariantView", "ConfigurationView", "Need", "Judged", "OK", "UNVERIFIED", "REFUSED", "WRONG", "BROKEN",
-    "own_folder", "new_variant", "save_variant", "delete_variant", "set_used", "faults", "Fault", "Mark", "forget",
+    "own_folder", "new_variant", "save_variant", "delete_variant", "set_used", "faults", "check_text", "Fault", "Mark", "forget",
     "Bench", "Verified", "Tuned", "GENERATED", "contraction_sizes",
 ]  # fmt: skip
 

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from munet import MunetError, shaders
-from munet.shaders import AssetView, Bench, Verified
+from munet.shaders import AssetView, Bench, Mark, Verified
+from studio.drafts import changed_elsewhere
 from studio.shaders import Key, find, tuned_text
 from studio.texts import text
 
@@ -53,7 +54,19 @@ class Create:
 
 @dataclass(frozen=True)
 class Save:
+    """`base`: what the file should hold before; one that holds something else is not written. None: whatever it holds."""
+
     path: Path
+    content: str
+    base: str | None = None
+
+
+@dataclass(frozen=True)
+class Check:
+    """What would be wrong with a person's own file that held this text."""
+
+    path: Path
+    asset: str
     content: str
 
 
@@ -75,7 +88,13 @@ class Delete:
     path: Path
 
 
-Request = Look | Verify | Tune | Create | Save | Use | Forget | Delete
+@dataclass(frozen=True)
+class Soon:
+    """There is something urgent."""
+
+
+Urgent = Save | Check  # done between the runs of a verification: nobody waits for one to have a text saved
+Request = Look | Verify | Tune | Create | Urgent | Use | Forget | Delete
 
 
 @dataclass(frozen=True)
@@ -110,6 +129,21 @@ class Created:
 @dataclass(frozen=True)
 class Saved:
     path: Path
+    content: str
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A file was not saved, because somebody else has changed it."""
+
+    path: Path
+
+
+@dataclass(frozen=True)
+class Checked:
+    path: Path
+    content: str
+    marks: tuple[Mark, ...]
 
 
 @dataclass(frozen=True)
@@ -119,7 +153,7 @@ class Ready:
     key: Key | None
 
 
-News = Seen | Working | Note | Created | Saved | Ready
+News = Seen | Working | Note | Created | Saved | Conflict | Checked | Ready
 
 
 class Cancelled(Exception):
@@ -130,10 +164,11 @@ class Desk:
     """`submit`, `poll`, `watch` and `cancel` return at once. The thread starts with the first request."""
 
     def __init__(self) -> None:
-        self._asked: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[Request | Soon | None] = queue.SimpleQueue()
+        self._urgent: queue.SimpleQueue[Urgent] = queue.SimpleQueue()
         self._news: queue.SimpleQueue[News | None] = queue.SimpleQueue()
         self._waiting = 0  # requests whose end has not been heard
-        self._worker = _Worker(self._asked, self._news)
+        self._worker = _Worker(self._asked, self._urgent, self._news)
         self._thread: threading.Thread | None = None
 
     def submit(self, request: Request) -> None:
@@ -141,7 +176,12 @@ class Desk:
             self._thread = threading.Thread(target=self._worker.loop, name="shaders", daemon=True)
             self._thread.start()
         self._waiting += 1
-        self._asked.put(request)
+        if isinstance(request, Urgent):
+            self._waiting += 1
+            self._urgent.put(request)
+            self._asked.put(Soon())
+        else:
+            self._asked.put(request)
 
     def poll(self) -> list[News]:
         found: list[News] = []
@@ -177,8 +217,11 @@ class Desk:
 class _Worker:
     """What runs on the thread."""
 
-    def __init__(self, asked: queue.SimpleQueue[Request | None], news: queue.SimpleQueue[News | None]):
-        self._asked, self._news = asked, news
+    def __init__(
+        self, asked: queue.SimpleQueue[Request | Soon | None], urgent: queue.SimpleQueue[Urgent],
+        news: queue.SimpleQueue[News | None],
+    ):  # fmt: skip
+        self._asked, self._urgent, self._news = asked, urgent, news
         self.watching = False
         self.cancelled = threading.Event()
         self._device = "auto"
@@ -198,6 +241,11 @@ class _Worker:
             if request is None:
                 self._close_bench()
                 return
+            if isinstance(request, Soon):
+                self._hurry()
+                self._guarded(self._look_for_changes)
+                self._news.put(None)
+                continue
             self.cancelled.clear()
             self._guarded(lambda r=request: self._obey(r))
             self._news.put(None)
@@ -233,9 +281,6 @@ class _Worker:
                 path = shaders.new_variant(*request.base, request.name)
                 self._see()
                 self._put(Created((request.base[0], path.stem)))
-            case Save():
-                shaders.save_variant(request.path, request.content)
-                self._put(Saved(request.path))
             case Use():
                 shaders.set_used(*request.key, request.on)
                 self._see()
@@ -247,9 +292,20 @@ class _Worker:
                 shaders.forget(*request.key, self._device)
             case Delete():
                 shaders.delete_variant(request.path)
+                (self._stamps or {}).pop(request.path, None)  # that it is gone is told below, once
                 self._put(Note(text("shader.deleted", name=request.path.name)))
         self._look_for_changes()
         self._see()
+
+    def _hurry(self) -> None:
+        """What is urgent, also amid something else."""
+        while not self._urgent.empty():
+            request = self._urgent.get_nowait()
+            try:
+                self._put(_done(request))
+            except MunetError as error:
+                self._put(Note(str(error).splitlines()[0], error=True))
+            self._news.put(None)
 
     def _see(self) -> None:
         try:
@@ -268,6 +324,8 @@ class _Worker:
             return
         self._stamps = now
         self._see()
+        for path in before.keys() - now.keys():
+            self._put(Note(text("shader.gone", name=path.name), error=True))
         for path in (path for path, stamp in now.items() if before.get(path) != stamp):
             view = next((v for asset in self._assets for v in asset.variants if v.path == path), None)
             if view is None:
@@ -302,6 +360,7 @@ class _Worker:
         self._put(Ready(None))
 
     def _step(self, title: str, done: int, count: int) -> None:
+        self._hurry()
         if self.cancelled.is_set():
             raise Cancelled
         self._put(Working(title, done, count))
@@ -318,6 +377,15 @@ class _Worker:
 
     def _put(self, news: News) -> None:
         self._news.put(news)
+
+
+def _done(request: Urgent) -> News:
+    if isinstance(request, Check):
+        return Checked(request.path, request.content, shaders.check_text(request.asset, request.path.stem, request.content))
+    if request.base is not None and changed_elsewhere(request.path, request.base, request.content):
+        return Conflict(request.path)
+    shaders.save_variant(request.path, request.content)
+    return Saved(request.path, request.content)
 
 
 def _result(found: Verified) -> str:

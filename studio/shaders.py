@@ -1,19 +1,14 @@
-"""What the shader panel shows, in words: rows of variants, verdicts, requirements, faults, names; which editor to start."""
+"""What the shader panel shows, in words: rows of variants, verdicts, requirements, faults, names."""
 
 from __future__ import annotations
 
-import shlex
-import shutil
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from munet.shaders import BROKEN, OK, REFUSED, UNVERIFIED, WRONG, AssetView, Tuned, VariantView
 from studio.texts import text
 
 ICONS = {OK: "good", UNVERIFIED: "circle", REFUSED: "lock", WRONG: "error", BROKEN: "error"}
-NEED_TERMINAL = ("vi", "vim", "nvim", "nano", "micro", "hx", "helix", "joe", "ed", "less")
-TERMINALS = ("x-terminal-emulator", "gnome-terminal", "konsole", "xfce4-terminal", "alacritty", "kitty", "xterm")
 Key = tuple[str, str]  # (asset, variant)
 
 
@@ -126,18 +121,6 @@ def tuned_text(found: Sequence[Tuned]) -> str:
         counts[measured.variant] = counts.get(measured.variant, 0) + 1
     names = ", ".join(f"{name} {count}" for name, count in sorted(counts.items(), key=lambda item: -item[1]))
     return text("shader.tune_done", count=len(best), names=names)
-
-
-def editor_command(chosen: str, path: Path) -> list[str]:
-    """How to open a file in the editor `chosen`; one that runs in a terminal gets one. [] where there is no way."""
-    words = shlex.split(chosen)
-    if not words or shutil.which(words[0]) is None:
-        return []
-    if Path(words[0]).name not in NEED_TERMINAL:
-        return [*words, str(path)]
-    terminal = next((name for name in TERMINALS if shutil.which(name)), "")
-    dash = "--" if terminal == "gnome-terminal" else "-e"
-    return [terminal, dash, *words, str(path)] if terminal else []
 
 
 def _size(shape: Sequence[int]) -> int:

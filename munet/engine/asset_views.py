@@ -41,7 +41,7 @@ class ConfigurationView:
 @dataclass(frozen=True)
 class VariantView:
     """`own`: a person's own file; `used`: wanted wherever it can run; `marks`: what is wrong in the file as it is now;
-    `kept`: its last good version is in use meanwhile."""
+    `kept`: its last good version is in use meanwhile; `readable`: `source` is all of the file, not what could be read of it."""
 
     asset: str
     name: str
@@ -58,6 +58,7 @@ class VariantView:
     times: Mapping[str, float] = field(default_factory=dict)  # least measured one by sizes, of tuning
     marks: tuple[Mark, ...] = ()
     kept: bool = False
+    readable: bool = True
 
     @property
     def verdict(self) -> str:
@@ -134,6 +135,7 @@ def _variant_view(
     asset: Asset, variant: Variant, device: DeviceInfo, chosen: tuple[str, ...], fault: Fault | None
 ) -> VariantView:
     record = record_of(asset, variant, device)
+    source, readable = _source_now(variant.path) if fault else (variant.source, True)
     always = [*variant.requires.unmet(device)]
 
     def configuration(c: Configuration) -> ConfigurationView:
@@ -141,23 +143,32 @@ def _variant_view(
         return ConfigurationView(str(c), c.constants, refused[0] if refused else "", record.judged.get(str(c)))
 
     return VariantView(
-        asset.name, variant.name, variant.path, read_source(variant.path) if fault else variant.source, variant.own,
+        asset.name, variant.name, variant.path, source, variant.own,
         variant.name in chosen, variant.summary, variant.rank, tuple(_needs(variant, device)),
         variant.when.text if variant.when else "", tuple(formula.text for formula in variant.grid),
         tuple(map(configuration, variant.configurations)),
         {sizes: min(found.values()) for sizes, found in record.times.items() if found},
-        fault.marks if fault else (), fault is not None,
+        fault.marks if fault else (), fault is not None, readable,
     )  # fmt: skip
 
 
 def _broken_view(asset: str, fault: Fault, chosen: tuple[str, ...]) -> VariantView:
-    try:
-        source = read_source(fault.path)
-    except DeclarationError:  # its marks say so
-        source = ""
+    source, readable = _source_now(fault.path)
     return VariantView(
-        asset, fault.path.stem, fault.path, source, own=True, used=fault.path.stem in chosen, marks=fault.marks
+        asset, fault.path.stem, fault.path, source, own=True, used=fault.path.stem in chosen, marks=fault.marks,
+        readable=readable,
     )  # fmt: skip
+
+
+def _source_now(path: Path) -> tuple[str, bool]:
+    """What can be read of a file that something is wrong with, and whether that is all of it; its marks say why not."""
+    try:
+        return read_source(path), True
+    except DeclarationError:
+        try:
+            return path.read_text(encoding="utf-8", errors="replace"), False
+        except OSError:
+            return "", False
 
 
 def _needs(variant: Variant, device: DeviceInfo) -> Iterator[Need]:

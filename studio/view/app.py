@@ -125,7 +125,7 @@ class App:
         gc.unfreeze()
         self._build()
         self.past.overlaid |= past.overlaid
-        self.shaders.code.drafts |= code.drafts
+        self.shaders.code.take_over(code)
         self.comfort.keeps = comfort.keeps
         if start:
             self.comfort.start.show()

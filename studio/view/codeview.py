@@ -2,12 +2,13 @@
 
     view = CodeView(parent); view.show(text, "glsl"); view.sync()      sync once a frame while it is seen
 
-A drawing as high as all lines lies in a scrolling box; lines that come into sight are drawn into it, others deleted.
+A drawing as high as all lines lies in a scrolling box; lines that come into sight are drawn into it, others deleted. Of another
+text only the lines that differ are drawn anew. `codeeditor.py` lays an input field over it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from studio.highlight import ends_in_comment, tokens
 from studio.view import theme
@@ -22,13 +23,15 @@ COLORS: dict[str, theme.Rgb] = {
     "plain": theme.TEXT,
 }  # fmt: skip
 GUTTER: theme.Rgb = (82, 89, 102)
+PADDING = (2, 4)  # of the box, pixels
 
 
 class CodeView:
-    """`text` is what is shown. `width`, `height`: as of a child window; negative leaves room."""
+    """`text` is what is shown. `width`, `height`: as of a child window; negative leaves room. `size`, `line`: at scale 1."""
 
-    def __init__(self, parent: Tag, width: int = -1, height: int = -1):
+    def __init__(self, parent: Tag, width: int = -1, height: int = -1, size: int = SIZE, line: int = LINE):
         self.text = ""
+        self._size, self._pitch = size, line
         self.lines: list[str] = []
         self._language = "glsl"
         self._in_comment: list[bool] = []  # whether a line begins inside a block comment
@@ -37,26 +40,44 @@ class CodeView:
         self._sheet: Tag = dpg.add_drawlist(1, 1, parent=self.box)
         self._font = theme.load_mono()
         self._drawn: dict[int, Tag] = {}
-        self._marks: dict[int, theme.Rgb] = {}
+        self._marks: Mapping[int, theme.Rgb] = {}
         self._advance = 0.0
         self._measured_at = 0.0
 
-    def show(self, text: str, language: str = "glsl", marks: dict[int, theme.Rgb] | None = None) -> None:
-        """Another text, from its top. `marks`: line numbers, from 1, that are shown on a coloured ground."""
-        marks = marks or {}
-        if (text, marks) == (self.text, self._marks):
+    def show(self, text: str, language: str = "glsl", marks: Mapping[int, theme.Rgb] | None = None, stay: bool = False) -> None:
+        """Another text, from its top unless it is to `stay`. `marks`: numbers of lines, from 1, that get a coloured ground."""
+        marks = dict(marks or {})
+        if (text, language, marks) == (self.text, self._language, self._marks):
             return
-        if text != self.text:
+        if text != self.text and not stay:
             dpg.set_y_scroll(self.box, 0)
             dpg.set_x_scroll(self.box, 0)
+        before = self._looks()
         self.text, self._marks = text, marks
-        self.lines, self._language = [line.expandtabs(4) for line in text.splitlines()], language
+        self.lines, self._language = [self._shown(line) for line in self._split(text)], language
         inside = False
         self._in_comment = []
         for line in self.lines:
             self._in_comment.append(inside)
             inside = language == "glsl" and ends_in_comment(line, inside)
-        self._forget()
+        now = self._looks()
+        for number in [n for n in self._drawn if n >= len(now) or n >= len(before) or now[n] != before[n]]:
+            dpg.delete_item(self._drawn.pop(number))
+        self._fit()
+
+    def _split(self, text: str) -> list[str]:
+        """Not by splitlines: a form feed or U+2028 is no new line for a compiler, nor for an input field."""
+        return text.removesuffix("\n").split("\n")
+
+    def _shown(self, line: str) -> str:
+        """A line as it is drawn: the letters that take room."""
+        return line.expandtabs(4)
+
+    def _looks(self) -> list[object]:
+        """What the picture of each line depends on."""
+        left = self._left
+        rows = zip(self.lines, self._in_comment, strict=True)
+        return [(line, inside, self._language, self._marks.get(n), left) for n, (line, inside) in enumerate(rows, 1)]
 
     def scroll_to(self, line: int) -> None:
         """Bring a line, from 1, into the upper part."""
@@ -100,45 +121,59 @@ class CodeView:
 
     @property
     def _line(self) -> float:
-        return LINE * dpg.get_global_font_scale()
+        return self._pitch * dpg.get_global_font_scale()
 
     def _measure(self, scale: float) -> bool:
         """Whether the font is there yet; sets the width of a letter and the size of the sheet."""
-        measured = dpg.get_text_size("M" * 64, font=self._font or 0)
+        measured = dpg.get_text_size("M" * 64, font=self._font or 0)  # knows nothing of the scale
         if not measured or measured[0] <= 0:
             return False
         size = theme.MONO_SIZE if self._font is not None else theme.FONT_SIZE
-        self._advance = measured[0] / 64 / scale * SIZE / size  # at scale 1
+        self._advance = measured[0] / 64 * self._size / size  # at scale 1
         self._measured_at = scale
-        self._forget()
-        return True
-
-    def _forget(self) -> None:
         clear(self._sheet)
         self._drawn.clear()
-        scale = dpg.get_global_font_scale()
+        self._fit()
+        return True
+
+    def _fit(self) -> None:
+        """The sheet as large as the text."""
+        width, height = self._extent
+        dpg.configure_item(self._sheet, width=max(1, int(width)), height=max(1, int(height)))
+
+    @property
+    def _extent(self) -> tuple[float, float]:
         longest = max(map(len, self.lines), default=0)
-        width = self._left + (longest + 2) * self._advance * scale
-        dpg.configure_item(self._sheet, width=max(1, int(width)), height=max(1, int(len(self.lines) * self._line) + 4))
+        return self._left + (longest + 2) * self._letter, len(self.lines) * self._line + 4
 
     @property
     def _left(self) -> float:
         """Where lines begin: behind the numbers."""
-        return (len(str(max(len(self.lines), 99))) + 2.5) * self._advance * dpg.get_global_font_scale()
+        return (len(str(max(len(self.lines), 99))) + 2.5) * self._letter
+
+    @property
+    def _letter(self) -> float:
+        """The width of one, in pixels."""
+        return self._advance * self._height / self._size
+
+    @property
+    def _height(self) -> float:
+        """Of letters, in pixels."""
+        return self._size * dpg.get_global_font_scale()
 
     def _draw(self, number: int) -> Tag:
-        scale = dpg.get_global_font_scale()
-        letter, y, size = self._advance * scale, number * self._line, SIZE * scale
+        letter, size, y = self._letter, self._height, number * self._line
+        base = y + (self._line - size) / 4
         with dpg.draw_node(parent=self._sheet) as node:
             if number + 1 in self._marks:
                 dpg.draw_rectangle((0, y), (10_000, y + self._line), color=(0, 0, 0, 0), fill=self._marks[number + 1])
             label = str(number + 1)
-            self._write((self._left - (len(label) + 1.5) * letter, y + 1), label, size, GUTTER)
+            self._write((self._left - (len(label) + 1.5) * letter, base), label, size, GUTTER)
             x = self._left
             for words, kind in tokens(self.lines[number], self._language, self._in_comment[number]):
                 blank = len(words) - len(words.lstrip(" "))
                 if blank < len(words):
-                    self._write((x + blank * letter, y + 1), words.strip(" "), size, COLORS[kind])
+                    self._write((x + blank * letter, base), words.strip(" "), size, COLORS[kind])
                 x += len(words) * letter
         return node
 
@@ -151,5 +186,5 @@ class CodeView:
 def _box_theme() -> Tag:
     with dpg.theme() as made, dpg.theme_component(dpg.mvAll):
         dpg.add_theme_color(dpg.mvThemeCol_ChildBg, theme.BAR)
-        dpg.add_theme_style(dpg.mvStyleVar_WindowPadding, 2, 4)
+        dpg.add_theme_style(dpg.mvStyleVar_WindowPadding, *PADDING)
     return made

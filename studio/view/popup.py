@@ -65,8 +65,8 @@ class Popup:
 
     @staticmethod
     def _size(words: str) -> float:
-        measured = dpg.get_text_size(words, font=theme.font_for(words) or 0)
-        return float(measured[0]) if measured else 8.0 * len(words)
+        measured = dpg.get_text_size(words, font=theme.font_for(words) or 0)  # knows nothing of the scale
+        return dpg.get_global_font_scale() * (float(measured[0]) if measured else 8.0 * len(words))
 
     def _add(self, row: Row, width: float) -> None:
         with dpg.group(parent=self._window, horizontal=True):

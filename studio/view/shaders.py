@@ -66,18 +66,19 @@ class Shaders:
     @property
     def busy(self) -> bool:
         """Whether something is awaited."""
-        return self.desk.busy or self._recompile
+        return self.desk.busy or self._recompile or self.code.busy
 
     @property
     def inputs(self) -> tuple[Tag, ...]:
         """Fields that take text."""
-        return self.code.name, self.code.input
+        return self.code.new.name, self.code.editor.input
 
     # -- once a frame, seen or not -------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> None:
         for news in self.desk.poll():
             self._hear(news)
+        self.code.tick(now)
         trainer = self._core.trainer
         in_session = any(view.variant != "generated" for view in trainer.passes)
         seen = now - self._synced < UNSEEN_S
@@ -103,8 +104,12 @@ class Shaders:
                 self._draw()
                 self.code.made()
             case say.Saved():
-                self.code.saved(news.path)
+                self.code.saved(news)
                 self._version += 1
+            case say.Conflict():
+                self.code.conflict(news.path)
+            case say.Checked():
+                self.code.checked(news)
             case say.Ready():
                 self._take_up(news.key)
 
@@ -141,7 +146,7 @@ class Shaders:
         dpg.set_value(self._problem, self.seen.problem)
         listed = rows(self.seen.assets, {view.variant for view in self._core.trainer.passes})
         variants = [row.key for row in listed if row.key[1]]
-        if self.chosen not in variants and variants:
+        if self.chosen not in variants and variants and not self.code.is_kept(self.code.view):
             self.chosen = variants[0]
         with dpg.table(parent=self._list, header_row=False, policy=dpg.mvTable_SizingStretchProp):
             dpg.add_table_column(width_fixed=True, init_width_or_weight=theme.px(18))

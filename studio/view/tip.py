@@ -80,10 +80,12 @@ class Tip:
             return
         dpg.set_value(self._label, told)
         theme.redress(self._label, told)
+        dpg.configure_item(self._label, wrap=theme.px(WRAP))
         if appears:
             x, y = dpg.get_mouse_pos(local=False)
-            measured = dpg.get_text_size(told, wrap_width=WRAP, font=theme.font_for(told) or 0)
-            width, height = measured if measured else (WRAP, 100)
+            scale = dpg.get_global_font_scale()
+            measured = dpg.get_text_size(told, wrap_width=WRAP, font=theme.font_for(told) or 0)  # knows nothing of the scale
+            width, height = (scale * length for length in measured or (WRAP, 100))
             right, bottom = dpg.get_viewport_client_width(), dpg.get_viewport_client_height()
             x = max(0, min(x + ROOM, right - width - 2 * ROOM))
             y = y + ROOM if y + height + 3 * ROOM < bottom else max(0, y - height - 2 * ROOM)

@@ -104,7 +104,7 @@ def test_what_was_never_right_is_left_out(own: Path):
     assert told["tiled.comp"] == "contraction is shipped with a variant 'tiled'; give this file another name"
     assert told["Odd.comp"].startswith("'Odd' is no name of a variant")
     assert told["bare.comp"].startswith("the metadata is missing")
-    assert "cannot be read" in told["bytes.comp"]
+    assert told["bytes.comp"] == "is no UTF-8 text: byte 0xff."
     assert told["writes.comp"] == "binding 3 of set 0 is not in the contract of contraction."
     assert not any(fault.kept for fault in shaders.faults("contraction"))
 

@@ -36,11 +36,9 @@ def shader_studio(hand: Hand) -> None:
     # a copy of its own, used by the session
     hand.press(panel.code.buttons["new"])
     hand.frames(4)
-    dpg.focus_item(panel.code.name)
-    hand.frames(3)
     hand.key("ctrl+a")
     hand.type("mine")
-    hand.press(panel.code.create)
+    hand.key("Return")
     hand.until(lambda: panel.code.view is not None and panel.code.view.name == "mine", 20)
     path = panel.code.view.path
     assert path.is_file() and path.is_relative_to(shaders.own_folder())
@@ -83,18 +81,33 @@ def shader_studio(hand: Hand) -> None:
     hand.press(panel.code.buttons["edit"])
     hand.frames(4)
     assert panel.code.editing
-    left, top = dpg.get_item_rect_min(panel.code.input)
-    hand.click((left + 60, top + 40))
+    editor = panel.code.editor
+    hand.until(lambda: editor.is_typing, 10)
     hand.key("ctrl+End")
-    hand.type("// typed here")
+    hand.type("flat typed;")
+    hand.until(lambda: bool(panel.code.marks), 20)  # compiled as it is typed, and told at its line; nothing is saved
+    assert path in panel.code.drafts and "typed" not in path.read_text()
+    assert [mark.line for mark in panel.code.marks] == [editor.content.count("\n") + 1] and len(panel.code.fault_rows) == 1
+    hand.to(editor.place_of(panel.code.marks[0].line))
     hand.frames(4)
-    assert path in panel.code.drafts
+    assert panel.code.marks[0].message in panel.code.tip_shown
+    hand.picture("editing-fault")
+    hand.key("ctrl+Home", "Return")  # the mark moves along at once
+    hand.until(lambda: [mark.line for mark in panel.code.marks] == [editor.content.count("\n") + 1], 2)
+    hand.key("ctrl+z")
+    hand.until(lambda: editor.content.startswith("#version"), 5)
+    hand.key("ctrl+End", "shift+Home")
+    hand.type("// typed here")
+    hand.until(lambda: not panel.code.marks, 20)
+    assert editor.caret.column == len("// typed here") and editor.lines[-1] == "// typed here"
     hand.picture("editing")
+    left, top = dpg.get_item_rect_min(editor.input)
     app.actions.run("quit")
     hand.frames(4)
     hand.press(app.dialogs.buttons["Cancel"])
     assert dpg.is_dearpygui_running() and path in panel.code.drafts
     hand.click((left + 60, top + 40))
+    assert editor.caret.line == 2
     hand.key("ctrl+s")
     hand.until(lambda: path.read_text().endswith("// typed here\n") and path not in panel.code.drafts, 20)
     hand.until(lambda: view("mine", hand).verdict == shaders.OK, 60)

@@ -14,6 +14,9 @@ from munet import MunetError, shaders
 from munet.shaders import Mark, Need, Tuned, VariantView, Verified
 from studio import shaderdesk
 from studio.shaderdesk import (
+    Check,
+    Checked,
+    Conflict,
     Create,
     Created,
     Delete,
@@ -31,7 +34,7 @@ from studio.shaderdesk import (
     Verify,
     Working,
 )
-from studio.shaders import Line, details, editor_command, find, free_name, rows, time_text, tuned_text
+from studio.shaders import Line, details, find, free_name, rows, time_text, tuned_text
 
 MINE = ("contraction", "mine")
 T = TypeVar("T")
@@ -91,19 +94,6 @@ def test_names_and_times():
     assert tuned_text(found) == "Fastest of 2 sizes: generic 1, generated 1"
 
 
-def test_an_editor_of_the_terminal_gets_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    for name in ("vim", "code", "xterm"):
-        (tmp_path / name).write_text("#!/bin/sh\n")
-        (tmp_path / name).chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    file = Path("/x/mine.comp")
-    assert editor_command("code --wait", file) == ["code", "--wait", "/x/mine.comp"]
-    assert editor_command("vim", file) == ["xterm", "-e", "vim", "/x/mine.comp"]
-    assert editor_command("", file) == editor_command("missing", file) == []
-    (tmp_path / "xterm").unlink()
-    assert editor_command("vim", file) == []
-
-
 # -- the thread --------------------------------------------------------------------------------------------------------
 
 
@@ -113,6 +103,7 @@ class FakeBench:
     verdicts: ClassVar[dict[str, str]] = {}
     opened: ClassVar[list[str]] = []
     lose = False
+    held = False  # a verification goes on and on
 
     def __init__(self, device: str):
         self.opened.append(device)
@@ -122,6 +113,9 @@ class FakeBench:
             raise MunetError("the device was lost")
         for done in range(3):
             progress(done + 1, 3)
+        while FakeBench.held:
+            progress(3, 3)
+            time.sleep(0.005)
         verdict = self.verdicts.get(variant, shaders.OK)
         return Verified(asset, variant, verdict, "" if verdict == shaders.OK else "largest difference 3", runs=3)
 
@@ -141,6 +135,7 @@ def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     monkeypatch.setattr(FakeBench, "verdicts", {})
     monkeypatch.setattr(FakeBench, "opened", [])
     monkeypatch.setattr(FakeBench, "lose", False)
+    monkeypatch.setattr(FakeBench, "held", False)
     made = Desk()
     yield made
     made.close()
@@ -200,7 +195,7 @@ def test_what_is_saved_is_checked_and_taken_up_if_it_is_right(desk: Desk):
     good = path.read_text()
     desk.submit(Save(path, good + "// more\n"))
     news = finished(desk)
-    assert of(Saved, news) == [Saved(path)]
+    assert of(Saved, news) == [Saved(path, good + "// more\n")]
     assert of(Ready, news) == [Ready(MINE)]
     desk.submit(Save(path, good.replace("float sum", "flat sum")))
     news = finished(desk)
@@ -247,3 +242,39 @@ def test_tuning_can_be_ended(desk: Desk):
     heard(desk, lambda news: Working("Timing variants", 1, 2) in news)
     desk.cancel()
     assert Note("Ended before it was done.") in finished(desk)
+
+
+def test_a_file_that_somebody_else_has_changed_is_not_written(desk: Desk):
+    path = made_mine(desk)
+    good = path.read_text()
+    path.write_text(good + "// theirs\n")
+    desk.submit(Save(path, good + "// mine\n", base=good))
+    news = finished(desk)
+    assert of(Conflict, news) == [Conflict(path)] and of(Saved, news) == []
+    assert path.read_text() == good + "// theirs\n"
+    desk.submit(Save(path, good + "// mine\n"))
+    assert of(Saved, finished(desk)) == [Saved(path, good + "// mine\n")]
+    assert path.read_text() == good + "// mine\n"
+
+
+def test_a_text_is_checked_and_a_file_that_goes_is_told_once(desk: Desk):
+    path = made_mine(desk)
+    bad = path.read_text().replace("float sum", "flat sum")
+    desk.submit(Check(path, "contraction", bad))
+    (news,) = finished(desk)[:1]
+    assert isinstance(news, Checked) and (news.path, news.content) == (path, bad) and news.marks[0].line > 1
+    path.unlink()
+    desk.watch(True)
+    heard(desk, lambda news: any(note.error and note.message.startswith("mine.comp has gone") for note in of(Note, news)))
+
+
+def test_a_text_is_saved_amid_a_verification(desk: Desk):
+    path = made_mine(desk)
+    good = path.read_text()
+    FakeBench.held = True
+    desk.submit(Verify((("contraction", "generic"),)))
+    heard(desk, lambda news: Working("Verifying contraction/generic", 3, 3) in news)
+    desk.submit(Save(path, good + "// amid\n"))
+    assert of(Saved, heard(desk, lambda news: bool(of(Saved, news)))) == [Saved(path, good + "// amid\n")]
+    FakeBench.held = False
+    assert of(Ready, finished(desk))[-1] == Ready(MINE)  # what was saved is verified afterwards

@@ -112,12 +112,21 @@ def extension_lines(source: str) -> Iterator[tuple[str, int]]:
 
 
 def _text(path: Path) -> str:
+    """Lines end in "\\n", however the file has them; a byte order mark is left out."""
     try:
-        return path.read_text(encoding="utf-8")
+        content = path.read_bytes()
     except FileNotFoundError:
         raise DeclarationError(f"{title_of(path)}: is missing.") from None
-    except (OSError, UnicodeDecodeError) as problem:
+    except OSError as problem:
         raise DeclarationError(f"{title_of(path)}: cannot be read: {problem}.") from problem
+    try:
+        text, bad = content.decode("utf-8-sig"), content.find(b"\0")
+    except UnicodeDecodeError as problem:
+        text, bad = "", problem.start
+    if bad >= 0:
+        line = 1 + content.count(b"\n", 0, bad)
+        raise DeclarationError(f"{title_of(path)}:{line}: is no UTF-8 text: byte 0x{content[bad]:02x}.")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _parse(text: str, title: str, first_line: int) -> Table:

@@ -96,6 +96,11 @@ def new_variant(asset: str, base: str, name: str) -> Path:
     return path
 
 
+def check_text(asset: str, name: str, text: str) -> tuple[Mark, ...]:
+    """What would be wrong with a person's own file of that name that held this text. Nothing is written."""
+    return _faults_of(own_folder() / asset / f"{name}.comp", load_asset(asset), text)[1]
+
+
 def save_variant(path: Path, text: str) -> None:
     """Write an own file anew. Raises ShaderError for a file elsewhere, ProjectError if it cannot be written."""
     _ensure_own(path)
@@ -158,16 +163,22 @@ def _variants(name: str) -> tuple[tuple[Variant, ...], tuple[Fault, ...]]:
 @lru_cache(maxsize=256)
 def _read(path: Path, stamp: object, shipped: Asset) -> Variant | tuple[Mark, ...]:
     """The variant, or what is wrong with it. `stamp`: another one is another content."""
+    variant, marks = _faults_of(path, shipped)
+    return variant if variant is not None else marks
+
+
+def _faults_of(path: Path, shipped: Asset, text: str | None = None) -> tuple[Variant | None, tuple[Mark, ...]]:
+    """The variant if nothing is wrong with it, else what is; of the file, or of this text in its place."""
     if any(variant.name == path.stem for variant in shipped.variants):
-        return (Mark(1, f"{shipped.name} is shipped with a variant {path.stem!r}; give this file another name"),)
+        return None, (Mark(1, f"{shipped.name} is shipped with a variant {path.stem!r}; give this file another name"),)
     if not _NAME.fullmatch(path.stem):
-        return (Mark(1, f"{path.stem!r} is no name of a variant: small letters, digits and _, a letter first"),)
+        return None, (Mark(1, f"{path.stem!r} is no name of a variant: small letters, digits and _, a letter first"),)
     try:
-        variant = replace(read_variant(path, shipped.contract), own=True)
+        variant = replace(read_variant(path, shipped.contract, text), own=True)
         check_variant(shipped.name, shipped.contract, variant)
     except (DeclarationError, ShaderError) as error:
-        return marks_of(str(error), str(path))
-    return variant
+        return None, marks_of(str(error), str(path))
+    return variant, ()
 
 
 def _tell(fault: Fault) -> None:

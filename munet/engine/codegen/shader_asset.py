@@ -178,9 +178,9 @@ def _tolerances(table: Table, dimensions: Sequence[str], base: Mapping[str, Tole
     return found
 
 
-def read_variant(path: Path, contract: Contract) -> Variant:
-    """One file. Raises DeclarationError naming file and line."""
-    source, title = read_source(path), title_of(path)
+def read_variant(path: Path, contract: Contract, text: str | None = None) -> Variant:
+    """One file, or what it would be with this text. Raises DeclarationError naming file and line."""
+    source, title = read_source(path) if text is None else text, title_of(path)
     table = read_comment(source, title)
     table.only(
         ("summary", "rank", "requires", "when", "grid", "work", "constants", "configurations", "tolerance"),
