@@ -99,6 +99,10 @@ ACTIONS = (
     Action("checkpoint", "train", ("Ctrl+K",), typing=True),
     Action("step_many", "train", ("Shift+F10",), typing=True),
     Action("evaluate", "train", ("F9",), typing=True),
+    Action("resume_last", "train", ("Ctrl+Shift+K",)),
+    Action("overlay_last", "train"),
+    Action("plot_log", "train"),
+    Action("plot_follow", "train"),
     Action("export_plot_png", "train"),
     Action("export_csv", "train"),
 )

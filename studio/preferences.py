@@ -36,6 +36,7 @@ class Preferences:
     smoothing: float = 0.6
     log_axis: bool = False
     keep_runs: bool = True  # write each run into a folder of its own
+    runs_kept: float = 50.0  # of a project, the newest ones; those that are pinned besides; 0 = all
     checkpoint_every_s: float = 120.0  # on top of the project's own checkpoints; 0 = never
     recent: tuple[str, ...] = ()
     cjk_font: str = ""  # a font file with Chinese, Japanese and Korean letters; "" = the system's
@@ -76,6 +77,7 @@ LIMITS: dict[str, tuple[float, float]] = {
     "idle_frames_per_s": (1.0, 60.0),
     "smoothing": (0.0, 0.999),
     "checkpoint_every_s": (0.0, 86400.0),
+    "runs_kept": (0.0, 100000.0),
 }
 
 

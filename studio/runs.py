@@ -1,4 +1,4 @@
-"""Earlier runs of a project: where they lie, what differed, reading them on a thread of its own, deleting them.
+"""Earlier runs of a project: where they lie, in what they differed, figures for lists. Reading and deleting: `runshelf.py`.
 
 The studio's runs lie beside its state, in a folder for each project; those of `munet run --out` are seen if their folder lies in
 `runs` beside the project file.
@@ -6,23 +6,17 @@ The studio's runs lie beside its state, in a folder for each project; those of `
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import queue
 import re
-import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 
 import platformdirs
 
-from munet import Graph, MunetError, Problem, ProjectError
-from munet.inspect import Checkpoint, PastRun, read_run
+from munet import Graph
+from munet.inspect import Checkpoint, PastRun
 
-BESIDE = "runs"  # a folder beside the project file
-_OURS = ("run.json", "project.json", "metrics.jsonl", ".lock")
 SHOWN = 4  # differences that are written out
 
 
@@ -91,117 +85,6 @@ def told(found: Sequence[str]) -> str:
     """Differences in one line."""
     more = f", {len(found) - SHOWN} more" if len(found) > SHOWN else ""
     return ", ".join(found[:SHOWN]) + more
-
-
-# -- reading ---------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """Where to look: `parents` hold run folders, `single` are some; those beside `project` count if its name is theirs."""
-
-    parents: tuple[Path, ...] = ()
-    single: tuple[Path, ...] = ()
-    project: Path | None = None
-    name: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class Listing:
-    """Runs, the newest first, and what could not be read with the reason."""
-
-    runs: tuple[PastRun, ...] = ()
-    broken: Mapping[str, str] = field(default_factory=dict)
-
-
-EMPTY = Listing()
-
-
-class Shelf:
-    """A thread that reads runs; `look` and `poll` never wait. A folder that has not changed is not read again."""
-
-    def __init__(self) -> None:
-        self._asked: queue.SimpleQueue[Wanted | None] = queue.SimpleQueue()
-        self._found: queue.SimpleQueue[Listing] = queue.SimpleQueue()
-        self._known: dict[Path, tuple[object, PastRun]] = {}
-        self._thread = threading.Thread(target=self._work, name="runs", daemon=True)
-        self._thread.start()
-
-    def look(self, wanted: Wanted) -> None:
-        self._asked.put(wanted)
-
-    def poll(self) -> Listing | None:
-        """The newest listing since the last call, if there is one."""
-        newest = None
-        while True:
-            try:
-                newest = self._found.get_nowait()
-            except queue.Empty:
-                return newest
-
-    def close(self, timeout_s: float = 2.0) -> None:
-        self._asked.put(None)
-        self._thread.join(timeout_s)
-
-    def _work(self) -> None:
-        while (wanted := self._asked.get()) is not None:
-            self._found.put(self.read(wanted))
-
-    def read(self, wanted: Wanted) -> Listing:
-        """What there is; waits for it."""
-        runs: dict[Path, PastRun] = {}
-        broken: dict[str, str] = {}
-        for path, own in _candidates(wanted):
-            try:
-                run = self._read(path)
-            except (MunetError, OSError) as error:
-                broken[str(path)] = str(error).splitlines()[0]
-                continue
-            if own or run.graph.name == wanted.name:
-                runs[path] = run
-        self._known = {path: self._known[path] for path in runs}
-        return Listing(tuple(sorted(runs.values(), key=lambda run: (run.started_at, run.path), reverse=True)), broken)
-
-    def _read(self, path: Path) -> PastRun:
-        stamp = tuple((file.name, (found := file.stat()).st_mtime_ns, found.st_size) for file in sorted(path.iterdir()))
-        known = self._known.get(path)
-        if known is None or known[0] != stamp:
-            self._known[path] = known = (stamp, read_run(path))
-        return known[1]
-
-
-def _candidates(wanted: Wanted) -> Iterator[tuple[Path, bool]]:
-    """Folders that may be runs, and whether they are surely of this project."""
-    seen: set[Path] = set()
-    beside = [wanted.project.parent / BESIDE] if wanted.project is not None else []
-    for own, parents in ((True, wanted.parents), (False, beside)):
-        for parent in parents:
-            children = sorted(parent.iterdir()) if parent.is_dir() else []
-            for path in (path for path in children if (path / "run.json").is_file() or (own and path.is_dir())):
-                if path not in seen:
-                    seen.add(path)
-                    yield path, own
-    yield from ((path, True) for path in wanted.single if path not in seen and path.is_dir())
-
-
-# -- deleting --------------------------------------------------------------------------------------------------------------
-
-
-def delete_run(path: Path) -> None:
-    """Remove a run's files, and its folder if nothing else is in it. Raises ProjectError."""
-    files = [file for file in path.iterdir() if file.name in _OURS or file.suffix == ".safetensors"] if path.is_dir() else []
-    for file in files:
-        delete_file(file)
-    with contextlib.suppress(OSError):  # something else lies in it
-        path.rmdir()
-
-
-def delete_file(path: Path) -> None:
-    """Raises ProjectError when it cannot be removed."""
-    try:
-        path.unlink(missing_ok=True)
-    except OSError as error:
-        raise ProjectError([Problem("file-write", f"it cannot be deleted ({error.strerror})", file=str(path))]) from None
 
 
 # -- figures for lists -----------------------------------------------------------------------------------------------------

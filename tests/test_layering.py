@@ -172,6 +172,7 @@ WRITES = {  # who may open a file for writing, and why: all else goes through fi
     "munet/engine/files.py": "write_file itself",
     "munet/engine/codegen/glslang.py": "a temporary folder of its own",
     "munet/engine/runfolder.py": "a lock, and lines that are appended",
+    "studio/runshelf.py": "a lock",
     "studio/storage.py": "a lock",
 }
 

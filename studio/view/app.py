@@ -186,6 +186,8 @@ class App:
         self.actions.provide(
             step_many=lambda: trainer.step(dpg.get_value(self.train.count)), evaluate=trainer.evaluate,
             checkpoint=trainer.save_checkpoint, export_plot_png=self.plots.export_png, export_csv=self.plots.export_csv,
+            plot_log=self.plots.toggle_log, plot_follow=self.plots.toggle_follow,
+            overlay_last=self.past.lay_last_over, resume_last=self.past.resume_last,
         )  # fmt: skip
         self._build_looks()
         self.comfort = Comfort(

@@ -15,14 +15,18 @@ LEGEND_FROM = (240, 110)  # width and height of a plot that has room for one, at
 
 
 class Chart:
-    """`zoomed` is called when the person zooms or pans, `fitted` when he double clicks, which shows everything again."""
+    """`zoomed` is called when the person zooms or pans, `fitted` when he double clicks, which shows everything again.
 
-    def __init__(self, parent: Tag, zoomed: Callable[[], None], fitted: Callable[[], None], *, height: int = -1):
+    `rises`: what it shows ends high more often than low, and the legend lies below it.
+    """
+
+    def __init__(self, parent: Tag, zoomed: Callable[[], None], fitted: Callable[[], None], *, rises: bool = False):
         self._zoomed, self._fitted = zoomed, fitted
         self.plot: Tag = dpg.add_plot(
-            parent=parent, width=-1, height=height, no_title=True, no_menus=True, no_mouse_pos=False, crosshairs=False,
+            parent=parent, width=-1, height=-1, no_title=True, no_menus=True, no_mouse_pos=False, crosshairs=False,
         )  # fmt: skip
-        self._legend: Tag = dpg.add_plot_legend(parent=self.plot, location=dpg.mvPlot_Location_NorthEast)
+        place = dpg.mvPlot_Location_SouthEast if rises else dpg.mvPlot_Location_NorthEast
+        self._legend: Tag = dpg.add_plot_legend(parent=self.plot, location=place)
         self._x: Tag = dpg.add_plot_axis(dpg.mvXAxis, parent=self.plot, no_menus=True, tick_format="%g")
         self._y: Tag = dpg.add_plot_axis(dpg.mvYAxis, parent=self.plot, no_menus=True, tick_format="%.3g")
         dpg.bind_item_theme(self.plot, _plot_theme())
@@ -50,6 +54,7 @@ class Chart:
                 dpg.delete_item(tag)
             self._lines.clear()
             self._order = order
+            theme.dress(self.plot, "".join(curve.name for curve in curves))  # runs may be named in any letters
         for curve in curves:
             self._show(curve, log)
         if follow and curves:

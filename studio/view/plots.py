@@ -59,7 +59,7 @@ class Plots:
         self._empty: Tag = dpg.add_text(text("plots.empty"), parent=parent, color=theme.DIM, wrap=0)
         turned = self._zoomed, self._fitted
         with dpg.group(parent=parent, horizontal=True) as row:
-            self.charts = Chart(row, *turned), Chart(row, *turned)
+            self.charts = Chart(row, *turned), Chart(row, *turned, rises=True)
         self._parent, self._arranged = parent, (0, 0, True, False, 0.0)
         self._smoother = Smoother()
         with dpg.handler_registry():
@@ -68,6 +68,17 @@ class Plots:
     def _prefer(self, **settings: float | bool) -> None:
         self._core.preferences = replace(self._core.preferences, **settings)
         self._drawn = (None, 0.0)
+
+    def toggle_log(self) -> None:
+        on = not self._core.preferences.log_axis
+        self._prefer(log_axis=on)
+        dpg.set_value(self.log, on)
+
+    def toggle_follow(self) -> None:
+        if self._core.preferences.follow_plots:
+            self._zoomed()
+        else:
+            self._fitted()
 
     def _zoomed(self) -> None:
         if self._core.preferences.follow_plots:

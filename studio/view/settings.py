@@ -107,6 +107,8 @@ class Settings:
     def _work(self) -> None:
         known = self._core.preferences
         self._row("keep_runs", dpg.add_checkbox, default_value=known.keep_runs)
+        self._number("runs_kept", known.runs_kept)
+        self._number("checkpoint_every_s", known.checkpoint_every_s)
         self._number("autosave_every_s", known.autosave_every_s)
         self._row("editor", dpg.add_input_text, default_value=known.editor, hint="$EDITOR")
 

@@ -51,8 +51,9 @@ TABS: dict[str, Rgb] = {
 
 
 def begin() -> None:
-    """A new window: no font is loaded."""
+    """A new window: no font is loaded, and nothing has a size."""
     _loaded.clear()
+    _sized.clear()
 
 
 def color_tabs() -> None:
@@ -69,7 +70,6 @@ def load_font(cjk: str = "") -> Tag | None:
     """Load the window's fonts; gives the one for all texts. `cjk`: a file for Chinese, Japanese and Korean letters, instead of
     the system's. None, and Dear PyGui's own font, if the installation lacks the file."""
     _fonts.clear()
-    _sized.clear()
     _applied.update(scale=1.0, theme=0)
     more, letters = fonts.find_cjk(cjk), texts.foreign_letters()
     _translated.clear()

@@ -14,6 +14,7 @@ from PIL import Image
 from munet import load_project, save_project
 from studio import messages
 from studio.commands import SetParam
+from studio.texts import text
 from studio.view.gui import dpg
 from tests.gui.hand import PROJECTS, Hand
 
@@ -111,6 +112,7 @@ def earlier_runs(hand: Hand) -> None:
     panel: Any = app._seen_panels["runs"]
     hand.press(panel.checks[str(first)])
     hand.until(lambda: app.past.overlaid == {str(first)})
+    _name_pin_delete(hand, panel, str(first))
     app.panels.show("plots")
     hand.until(lambda: any(str(first) in key for key in app.plots.charts[0].shown))
     hand.picture("runs")
@@ -143,6 +145,9 @@ def earlier_runs(hand: Hand) -> None:
     saved = str(Path(trainer.folder) / "step-400.safetensors")
     app.panels.show("runs")
     hand.until(lambda: saved in panel.resumes)
+    hand.frames(4)
+    hand.press(panel.tabs["checkpoints"])
+    hand.frames(4)
     hand.key("F5")
     hand.until(lambda: trainer.record.step >= 800 and trainer.phase == messages.READY)
     core.edit(SetParam(("linear 1",), "out_features", 24))
@@ -153,6 +158,35 @@ def earlier_runs(hand: Hand) -> None:
     hand.until(lambda: trainer.record.step == 400 and trainer.phase == messages.PAUSED)
     assert core.message.startswith("Resumed at step 400") and "new:" in core.message
     assert _asked(hand, lambda session: session.step_count) == 400
+
+
+def _name_pin_delete(hand: Hand, panel: Any, path: str) -> None:
+    """By mouse, with a question before anything goes; the run that trains is spared."""
+    app, past = hand.app, hand.app.past
+    middle = next(run.path for run in past.listing.runs if run.path != path and not past.is_now(run))
+    hand.press(panel.edits[path])
+    hand.until(lambda: "name" in app.dialogs.fields, 10.0)
+    hand.frames(4)
+    hand.press(app.dialogs.fields["name"])
+    hand.key("ctrl+a")
+    hand.type("first try")
+    hand.key("Return")
+    hand.until(lambda: "first try" in past.earlier, 10.0)
+    hand.frames(4)
+    hand.press(panel.pins[path])
+    hand.until(lambda: past.listing.label(past.earlier["first try"]).pinned, 10.0)
+    hand.frames(4)
+    now = next(run.path for run in past.listing.runs if past.is_now(run))
+    assert not dpg.is_item_enabled(panel.deletes[now])
+    hand.press(panel.deletes[middle])
+    hand.until(lambda: app.dialogs.is_open, 10.0)
+    hand.frames(3)
+    hand.key("Escape")
+    assert not app.dialogs.is_open and Path(middle).is_dir()
+    hand.press(panel.deletes[middle])
+    hand.frames(4)
+    hand.press(app.dialogs.buttons[text("runs.delete")])
+    hand.until(lambda: not Path(middle).exists() and len(past.listing.runs) == 2, 10.0)
 
 
 def panels_of_training(hand: Hand) -> None:

@@ -50,6 +50,7 @@ class Held:
 def core(tmp_path: Path) -> Iterator[Core]:
     core = Core(Preferences(device="cpu", autosave_every_s=1.0))
     core.autosave = Autosave(tmp_path)
+    core.trainer.runs_root = tmp_path / "runs"
     graph = project("xor")
     core.open(replace(graph, run=replace(graph.run, steps=10**9, evaluate_every=500, checkpoint_every=0)), None)
     yield core

@@ -1,11 +1,10 @@
-"""Parts of the training panels without a window: live values, devices, the log, deleting runs."""
+"""Parts of the training panels without a window: live values, devices, the log."""
 
 from __future__ import annotations
 
 import threading
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +15,6 @@ from studio.document import Document, selected
 from studio.edits import EditRefused
 from studio.liveparams import SetLive, in_range, order, place_of
 from studio.messagelog import MAX_LINES, MessageLog
-from studio.runs import delete_run
 from studio.subgraph_commands import Collapse, Promote
 from tests.studio.helpers import opened
 
@@ -163,18 +161,3 @@ def test_the_log_is_bounded_and_tells_the_time():
     assert first.endswith("  line 10") and first[2] == first[5] == ":"
     log.clear()
     assert not log.lines and log.text == ""
-
-
-# -- runs ------------------------------------------------------------------------------------------------------------------
-
-
-def test_deleting_a_run_leaves_what_is_not_its_own(tmp_path: Path):
-    for name in ("run.json", "project.json", "metrics.jsonl", "last.safetensors", "notes.txt"):
-        (tmp_path / "a" / name).parent.mkdir(exist_ok=True)
-        (tmp_path / "a" / name).write_text("x")
-    delete_run(tmp_path / "a")
-    assert [path.name for path in (tmp_path / "a").iterdir()] == ["notes.txt"]
-    (tmp_path / "a" / "notes.txt").unlink()
-    (tmp_path / "a" / "run.json").write_text("x")
-    delete_run(tmp_path / "a")
-    assert not (tmp_path / "a").exists()

@@ -49,6 +49,7 @@ def test_a_record_keeps_each_metric():
 def core(tmp_path: Path) -> Iterator[Core]:
     core = Core(Preferences(device="cpu"))
     core.autosave = Autosave(tmp_path)
+    core.trainer.runs_root = tmp_path / "runs"
     assert core.open_file(PROJECTS / "xor.json")
     yield core
     core.close()
