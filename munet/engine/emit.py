@@ -12,6 +12,7 @@ from munet.engine.codegen.contraction_asset import ASSET, plan_contraction, writ
 from munet.engine.codegen.form import Form, flattened, form_of, is_packed
 from munet.engine.codegen.glsl import Buffer, flops_of, write_shader
 from munet.engine.codegen.parts import Part, plan_part
+from munet.engine.codegen.traffic import bytes_read, bytes_written
 from munet.engine.device import DeviceInfo
 from munet.engine.dtypes import U8
 from munet.engine.errors import GraphError, Problem
@@ -186,6 +187,8 @@ def _bind(units: Sequence[Unit]) -> tuple[tuple[Binding, ...], list[Buffer]]:
     values: dict[tuple[Placement, str], dict[Value, None]] = {}
     readable: set[tuple[Placement, str]] = set()
     writable: set[tuple[Placement, str]] = set()
+    read: dict[tuple[Placement, str], int] = {}
+    written: dict[tuple[Placement, str], int] = {}
     for unit in units:
         form = unit.part.form
         for value in (*form.inputs, *form.outputs):
@@ -193,8 +196,10 @@ def _bind(units: Sequence[Unit]) -> tuple[tuple[Binding, ...], list[Buffer]]:
             values.setdefault(key, {})[value] = None
             if value in form.outputs:
                 writable.add(key)
+                written[key] = written.get(key, 0) + bytes_written(form, value)
             elif not (form.kind == "update" and value is form.ops[-1].inputs[0]):
                 readable.add(key)
+                read[key] = read.get(key, 0) + bytes_read(form, value)
         if unit.part.flag is not None:
             key = (unit.places[unit.part.flag], unit.part.flag.dtype.name)
             values.setdefault(key, {})[unit.part.flag] = None
@@ -202,7 +207,7 @@ def _bind(units: Sequence[Unit]) -> tuple[tuple[Binding, ...], list[Buffer]]:
     bindings, buffers = [], []
     for key, held in values.items():
         access = "read_write" if key in readable and key in writable else "read" if key in readable else "write"
-        bindings.append(Binding(key[0], access, next(iter(held))))
+        bindings.append(Binding(key[0], access, next(iter(held)), read.get(key), written.get(key)))
         buffers.append(Buffer(tuple(held), key in readable, key in writable))
     return tuple(bindings), buffers
 

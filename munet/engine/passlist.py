@@ -27,11 +27,24 @@ class Placement:
 
 @dataclass(frozen=True)
 class Binding:
-    """One storage-buffer binding of a pass; its index in `ComputePass.bindings` is the binding number in the GLSL."""
+    """One storage-buffer binding of a pass; its index in `ComputePass.bindings` is the binding number in the GLSL.
+
+    `bytes_read`, `bytes_written`: what the kernel uses of it, where that is less than all.
+    """
 
     placement: Placement
     access: str  # "read", "write" or "read_write"
     value: Value | None = None
+    bytes_read: int | None = None
+    bytes_written: int | None = None
+
+    @property
+    def moved(self) -> tuple[int, int]:
+        """Bytes read and bytes written."""
+        size = self.placement.size_bytes
+        read = size if self.bytes_read is None else min(size, self.bytes_read)
+        written = size if self.bytes_written is None else min(size, self.bytes_written)
+        return read if self.access != "write" else 0, written if self.access != "read" else 0
 
 
 @dataclass(frozen=True)
@@ -64,11 +77,12 @@ class ComputePass:
 
     @property
     def bytes_read(self) -> int:
-        return sum(b.placement.size_bytes for b in self.bindings if b.access != "write")
+        """Each element that is used counted once."""
+        return sum(b.moved[0] for b in self.bindings)
 
     @property
     def bytes_written(self) -> int:
-        return sum(b.placement.size_bytes for b in self.bindings if b.access != "read")
+        return sum(b.moved[1] for b in self.bindings)
 
 
 @dataclass(frozen=True)

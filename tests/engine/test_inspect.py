@@ -68,6 +68,27 @@ def test_passes_and_what_was_generated():
     assert len(inspect.glsl_of(program)) == program.pass_count and inspect.ir_of(program, "nobody") == {}
 
 
+def test_a_pass_moves_what_it_uses_of_a_data_set_and_of_a_ring():
+    """LeNet-5 by hand: a batch of 100 pictures of 28 x 28 bytes out of 9,000; one of 1,024 rows of their numbers; labels; a row
+    of metrics. All else is used as a whole."""
+    program = program_of(load_project(PROJECTS[0].parent / "digits_lenet.json"))
+    moved: dict[str, set[tuple[int, int]]] = {}
+    passes = [p for stage in program.pass_lists for p in stage]
+    for binding in (b for p in passes for b in p.bindings):
+        if binding.value is not None and binding.placement.buffer.startswith(("data/", "train/feed/", "train/records")):
+            moved.setdefault(binding.placement.buffer, set()).add(binding.moved)
+    ring = next(s for s in program.module.states if s.name.endswith("/records"))
+    (written,) = {b.moved for p in passes for b in p.bindings if b.placement == program.placements[ring.value]}
+    assert moved["data/digits/train/image"] == {(78_400, 0)}
+    assert moved["data/digits/train/label"] <= {(100, 0), (200, 0)}  # 200: two parts of a pass look at them
+    assert moved["train/feed/digits/order"] <= {(400, 0), (800, 0)}
+    assert moved["train/feed/scalars"] == {(28, 0)}
+    assert written == (0, 4 * len(program.module.records))
+    conv = next(p for p in inspect.passes_of(program) if "conv 2" in p.nodes)
+    assert conv.bytes_read == 4 * (100 * 6 * 14 * 14 + 16 * 6 * 5 * 5 + 16) and conv.bytes_written == 4 * 100 * 16 * 10 * 10
+    assert conv.flops == 2 * 100 * 16 * 10 * 10 * 6 * 5 * 5 + 2 * 100 * 16 * 10 * 10  # then bias and relu
+
+
 @pytest.mark.parametrize("path", PROJECTS, ids=lambda path: path.stem)
 def test_the_plan_explains_every_shared_byte(path: Path):
     if path.stem == "fashion_convnet":
