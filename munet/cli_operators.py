@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -10,6 +11,7 @@ import typer
 
 import munet.nodes  # noqa: F401  # fills the registry
 from munet.console import JsonOption, out, print_json, reported, usage
+from munet.engine.example import Tensor, example_of
 from munet.engine.operator import REGISTRY, Declaration, Input, Output, Param
 
 
@@ -53,9 +55,12 @@ def describe(declared: Declaration) -> str:
     """The help of one kind of node, as text."""
     role = f", {declared.role}" if declared.role else ""
     lines = [f"{declared.name} ({declared.kind} in {declared.category or 'no category'}{role})", "", declared.doc]
+    lines += ["", "Formula", *(f"    {line}" for line in declared.formula)] if declared.formula else []
     lines += _table("Inputs", {socket: _input_text(entry) for socket, entry in declared.inputs.items()})
     lines += _table("Outputs", {socket: _output_text(entry) for socket, entry in declared.outputs.items()})
     lines += _table("Parameters", {param: _param_text(entry) for param, entry in declared.params.items()})
+    example = example_of(declared)
+    lines += ["", "Example", *(f"    {line}" for line in example.lines)] if example else []
     return "\n".join(lines)
 
 
@@ -134,4 +139,24 @@ def _facts(declared: Declaration) -> dict[str, Any]:
         for socket, e in declared.outputs.items()
     }
     head = {"name": declared.name, "kind": declared.kind, "category": declared.category, "role": declared.role}
-    return {**head, "version": declared.version, "doc": declared.doc, "inputs": inputs, "outputs": outputs, "params": params}
+    help_ = {"doc": declared.doc, "formula": declared.formula, "example": _example_facts(declared)}
+    return {**head, "version": declared.version, **help_, "inputs": inputs, "outputs": outputs, "params": params}
+
+
+def _example_facts(declared: Declaration) -> dict[str, Any] | None:
+    """Numbers that JSON lacks are given as texts, "nan" and "inf"."""
+    example = example_of(declared)
+    if example is None:
+        return None
+    inputs, outputs = ([_tensor(tensor) for tensor in side] for side in (example.inputs, example.outputs))
+    return {"inputs": inputs, "outputs": outputs, "params": example.params, "text": example.lines}
+
+
+def _tensor(tensor: Tensor) -> dict[str, Any]:
+    return {"name": tensor.name, "shape": tensor.shape, "dtype": tensor.dtype, "numbers": _plain_numbers(tensor.numbers)}
+
+
+def _plain_numbers(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain_numbers(part) for part in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,6 +1,7 @@
 """What tools may know of a drawing, its program and its run: read-only views, frozen data.
 
 munet.inspect.registry()                    declarations of all nodes
+munet.inspect.example("softmax")            small inputs and what comes out, as data and as lines of text
 munet.inspect.wire_shapes(graph)            shapes and dtypes on the wires
 session.passes, session.memory_plan         PassView, MemoryPlan
 session.timings(), session.profile(5)       Timings by pass and by node
@@ -18,6 +19,7 @@ from munet.data.text import vocabulary
 from munet.engine.backward import Gradients
 from munet.engine.costs import Costs, NodeCost, costs
 from munet.engine.device import DeviceInfo
+from munet.engine.example import Example, Tensor
 from munet.engine.execute.choose import devices, why_no_devices
 from munet.engine.inspect import (
     DeclarationView,
@@ -29,6 +31,7 @@ from munet.engine.inspect import (
     SocketView,
     WireView,
     declaration,
+    example,
     glsl_of,
     ir_of,
     passes_of,
@@ -45,7 +48,7 @@ from munet.engine.profiling import NodeTime, TimedPass, Timings
 from munet.engine.unfused import Total, Unfused, UnfusedOp
 
 __all__ = [
-    "registry", "declaration", "DeclarationView", "SocketView", "ParamView",
+    "registry", "declaration", "DeclarationView", "SocketView", "ParamView", "example", "Example", "Tensor",
     "wire_shapes", "WireView", "passes_of", "PassView", "glsl_of", "ir_of",
     "plan_of", "MemoryPlan", "PlannedValue", "Sharing",
     "Timings", "TimedPass", "NodeTime", "Histogram", "Summary", "histogram", "summary", "Gradients", "TensorView",

@@ -33,6 +33,7 @@ class Entry:
     words: str = ""
     graph: str = ""  # name of the subgraph, for instances
     block: Graph | None = None  # holds that subgraph, if it is a saved one
+    formula: tuple[str, ...] = ()
 
     def node(self, at: tuple[float, float] = (0.0, 0.0)) -> Node:
         """A new node of this kind; its id still has to be made free."""
@@ -86,7 +87,7 @@ OTHER_NAMES = {
 def _operator_entries() -> tuple[Entry, ...]:
     hidden = (SUBGRAPH,)
     return tuple(
-        Entry(d.name, d.name, d.category, d.doc, OTHER_NAMES.get(d.name, ""))
+        Entry(d.name, d.name, d.category, d.doc, OTHER_NAMES.get(d.name, ""), formula=d.formula)
         for d in declarations().values()
         if d.category and d.name not in hidden
     )

@@ -198,9 +198,16 @@ ENGLISH: Mapping[str, str] = {
     "view.commands_help": "@ only nodes    > only actions",
     "view.find_key": "find an action or a key...",
     "view.mouse": "Mouse",
+    # help of a node
+    "help.formula": "Formula",
+    "help.shapes": "Shapes",
+    "help.example": "Example",
+    "help.used": "Used in the examples",
+    "help.optional": "optional",
+    "help.several": "any number of wires",
+    "help.number": "a single number",
     # inspector
     "view.note": "note",
-    "view.in_examples": "Used in the examples {names}",
     "view.mixed": "(mixed)",
     "view.reset_value": "right click: back to {value}",
     # preferences

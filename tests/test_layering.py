@@ -19,13 +19,13 @@ ORDER = """
     __init__ version settings errors assets cachefile stages
     dtypes shapes ir/__init__ ir/module ir/text
     graph device
-    index scalar kernels operator declaring coordinates ir/verify ir/evaluate
+    index scalar kernels formulas operator declaring coordinates ir/verify ir/evaluate
     hostscalar philox builder initial
     files strict_json project_model project
     autodiff subgraphs structure optimising lower validate
     transforms/ codegen/ passlist program plan/ emit compile
     execute/
-    inspect costs profiling limits unfused livevalues
+    example inspect costs profiling limits unfused livevalues
     events feeding pacing checkpoint runfolder pastruns states restoring evaluation diagnose
     training prediction looking backward replacing recipe reporting session
     compare dump kernel_check tuning asset_views

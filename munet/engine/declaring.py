@@ -13,6 +13,7 @@ from typing import Any
 
 from munet.engine.dtypes import BY_NAME
 from munet.engine.errors import ShapeError
+from munet.engine.formulas import of_docstring, of_kernel
 from munet.engine.kernels import KernelKind
 from munet.engine.operator import (
     DTYPE_CLASSES,
@@ -53,20 +54,24 @@ def operator(
     gradient: NotDifferentiable | None = None,
     role: str = "",
     version: int = 1,
+    example: Sample | None = None,
 ) -> Callable[[Callable[..., Any]], Operator]:
     """Declare an operator; the decorated function is its meaning in NumPy: function(*inputs, **params)."""
 
     def declare(function: Callable[..., Any]) -> Operator:
+        doc, formula = of_docstring(function)
         declared = Operator(
             name,
             category,
             dict(inputs),
             dict(params or {}),
-            _doc(function),
+            doc,
             function,
             role,
             version,
             dict(outputs),
+            formula=formula or of_kernel(kernel, list(outputs)),
+            example=example,
             kernel=kernel,
             samples=samples,
             gradient_rule=gradient,
@@ -89,17 +94,23 @@ def layer(
     category: str,
     inputs: Mapping[str, Input],
     params: Mapping[str, Param] | None = None,
-    outputs: Sequence[str] = ("y",),
+    outputs: Mapping[str, Output] | Sequence[str] = ("y",),
     role: str = "",
     version: int = 1,
     larger_is_better: bool = False,
+    example: Sample | None = None,
 ) -> Callable[[Callable[..., Any]], Layer]:
-    """Declare a layer: function(builder, *inputs, **params) returns a value, or a dict of them by output socket."""
+    """Declare a layer: function(builder, *inputs, **params) returns a value, or a dict of them by output socket.
+
+    What it returns decides about shapes; the outputs' patterns tell people of them. They name dimensions of the inputs,
+    parameters, and sizes that the output's `doc` explains. An output that is a name alone is as `Output("*any")`.
+    """
 
     def declare(function: Callable[..., Any]) -> Layer:
-        sockets = {socket: Output("*any") for socket in outputs}
-        head = (name, category, dict(inputs), dict(params or {}), _doc(function), function, role, version)
-        declared = Layer(*head, sockets, larger_is_better)
+        doc, formula = of_docstring(function)
+        head = (name, category, dict(inputs), dict(params or {}), doc, function, role, version)
+        sockets = dict(outputs) if isinstance(outputs, Mapping) else {socket: Output("*any") for socket in outputs}
+        declared = Layer(*head, sockets, larger_is_better, formula, example)
         _check_signature(declared, ["b", *declared.inputs, *declared.params])
         return _register(declared)
 
@@ -112,17 +123,18 @@ def source(
     """Declare a data source: function(**params) returns a `munet.data.dataset.Dataset` with an array for each output."""
 
     def declare(function: Callable[..., Any]) -> DataSource:
-        own = dict(params or {})
+        own, (doc, formula) = dict(params or {}), of_docstring(function)
         declared = DataSource(
             name,
             "Sources",
             {},
             own | {"batch": Param(batch, min=1, doc="samples a step")},
-            _doc(function),
+            doc,
             function,
             "",
             version,
             dict(outputs),
+            formula=formula,
         )
         _check_signature(declared, list(own))
         return _register(declared)
@@ -150,9 +162,9 @@ def optimiser(
             "loss": Input("*any", doc="the number to bring down"),
             "rate": Input("", optional=True, doc="a schedule for lr"),
         }
-        declared = Optimiser(
-            name, "Optimisers", inputs, {**params, **SHARED_PARAMS}, _doc(function), function, "", version, {}, slots=tuple(slots)
-        )
+        doc, formula = of_docstring(function)
+        head = (name, "Optimisers", inputs, {**params, **SHARED_PARAMS}, doc, function, "", version)
+        declared = Optimiser(*head, {}, formula=formula, slots=tuple(slots))
         _check_signature(declared, ["w", "g", "s", "p"])
         return _register(declared)
 
@@ -163,7 +175,9 @@ def schedule(name: str, *, params: Mapping[str, Param], version: int = 1) -> Cal
     """Declare a schedule: function(step, **params) -> float, step from 0; runs on the host, once a step."""
 
     def declare(function: Callable[..., Any]) -> Schedule:
-        declared = Schedule(name, "Schedules", {}, dict(params), _doc(function), function, "", version, {"rate": Output("")})
+        doc, formula = of_docstring(function)
+        head = (name, "Schedules", {}, dict(params), doc, function, "", version)
+        declared = Schedule(*head, {"rate": Output("")}, formula=formula)
         _check_signature(declared, ["step", *params])
         return _register(declared)
 
@@ -180,9 +194,9 @@ def relay(
     """Declare a relay: of the function only the docstring is used, the node's help."""
 
     def declare(function: Callable[[], None]) -> Relay:
-        declared = Relay(
-            name, "Structure", dict(inputs or {}), dict(params or {}), _doc(function), function, outputs=dict(outputs or {})
-        )
+        doc, formula = of_docstring(function)
+        head = (name, "Structure", dict(inputs or {}), dict(params or {}), doc, function)
+        declared = Relay(*head, outputs=dict(outputs or {}), formula=formula)
         _check_signature(declared, [])
         return _register(declared)
 
@@ -254,7 +268,3 @@ def _check_signature(declared: Declaration, expected: Sequence[str]) -> None:
             declared.function,
             f"{declared.name}: the function takes ({', '.join(names)}), the declaration says ({', '.join(expected)})",
         )
-
-
-def _doc(function: Callable[..., Any]) -> str:
-    return inspect.cleandoc(function.__doc__ or "")

@@ -7,6 +7,7 @@ step's row of scalars. So a schedule costs no pass, and changing a live value ne
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -97,7 +98,10 @@ def scheduled(node: str, function: Callable[..., float], names: tuple[str, ...])
     return HostScalar(f"{node}.rate", rate)
 
 
-def square_root(value: HostScalar) -> HostScalar:
+def square_root(value: Any) -> Any:
+    """Of a host scalar, or of a number."""
+    if not isinstance(value, HostScalar):
+        return math.sqrt(value)
     return HostScalar(f"sqrt({value.text})", lambda c: _power(value.value(c), 0.5))
 
 

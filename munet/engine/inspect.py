@@ -1,6 +1,7 @@
 """What tools may know: read-only views of declarations, shapes, memory plan, passes and kernels. Frozen data, no behaviour.
 
     registry()                     all declarations: sockets, parameters with their limits, formulas, help
+    example(name)                  small inputs of a kind of node, and what comes out
     wire_shapes(graph)             shape and dtype of every output socket that can be worked out
     passes_of(program)             each dispatch: level, nodes, kernel and why it was chosen, grid, bytes, arithmetic
     plan_of(program)               each value: buffer, offset, lifetime, with whom it shares bytes and why
@@ -14,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from munet.engine.example import Example, example_of
 from munet.engine.graph import Graph
 from munet.engine.ir.module import Op, Shape, Value
 from munet.engine.ir.text import Names, print_ops
-from munet.engine.kernels import Elementwise
 from munet.engine.lower import Lowering
 from munet.engine.operator import REGISTRY, Declaration, NotDifferentiable, Operator, Optimiser, ParamValue
 from munet.engine.passlist import ComputePass, Placement
@@ -26,7 +27,10 @@ from munet.engine.program import BufferSpec, MemoryReport, Program
 
 @dataclass(frozen=True)
 class SocketView:
-    """`pattern` is the declared shape, "n c h w"; "" where a rule works it out. `dtype` likewise."""
+    """`pattern` is the declared shape, "n c h w", "" for a single number. `dtype` is "" where a rule works it out.
+
+    `computed`: a rule works the shape out, and the pattern is ""; `doc` then says what it is.
+    """
 
     name: str
     pattern: str
@@ -34,6 +38,7 @@ class SocketView:
     optional: bool = False
     variadic: bool = False
     doc: str = ""
+    computed: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,7 @@ class DeclarationView:
     """A kind of node. `kind`: "operator", "layer", "datasource", "optimiser" or "schedule".
 
     category   its place in the palette; "" for what only the compiler uses
-    formula    expression of each output, for element-wise operators
+    formula    lines, as mathematics writes it; none where there is nothing to write
     kernel     "map", "reduction", "contraction" or "update", for operators
     gradient   "" if it has one, else why not
     states     an optimiser's states of each parameter
@@ -163,23 +168,29 @@ def declaration(name: str) -> DeclarationView:
     return _declaration(REGISTRY[name])
 
 
+def example(name: str) -> Example | None:
+    """Of the declaration of that name; None for what computes nothing. Raises KeyError. Takes a millisecond or two once."""
+    return example_of(REGISTRY[name])
+
+
 def _declaration(declared: Declaration) -> DeclarationView:
     inputs = tuple(SocketView(n, s.pattern, s.dtype, s.optional, s.variadic, s.doc) for n, s in declared.inputs.items())
-    outputs = tuple(SocketView(n, _text(s.pattern), _text(s.dtype), doc=s.doc) for n, s in declared.outputs.items())
+    outputs = tuple(
+        SocketView(n, _text(s.pattern), _text(s.dtype), doc=s.doc, computed=callable(s.pattern))
+        for n, s in declared.outputs.items()
+    )
     params = tuple(
         ParamView(n, _type(p.default), p.default, p.min, p.max, p.soft_max, p.choices, p.live, p.positive, p.doc)
         for n, p in declared.params.items()
     )
-    formula: tuple[str, ...] = ()
     kernel = gradient = ""
     if isinstance(declared, Operator):
-        formula = declared.kernel.expressions if isinstance(declared.kernel, Elementwise) else ()
         kernel = declared.kernel.kind if declared.kernel else ""
         rule = declared.gradient_rule
         gradient = rule.reason if isinstance(rule, NotDifferentiable) else "nobody has written one yet" if rule is None else ""
     states = declared.slots if isinstance(declared, Optimiser) else ()
     head = (declared.name, declared.kind, declared.category, declared.role, declared.version, declared.doc)
-    return DeclarationView(*head, inputs, outputs, params, formula, kernel, gradient, states)
+    return DeclarationView(*head, inputs, outputs, params, declared.formula, kernel, gradient, states)
 
 
 def _text(rule: object) -> str:

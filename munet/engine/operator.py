@@ -200,6 +200,8 @@ class Declaration:
     version: int = 1
     outputs: Mapping[str, Output] = field(default_factory=lambda: MappingProxyType({}))
     larger_is_better: bool = False  # metrics only: which way is up
+    formula: tuple[str, ...] = ()  # lines, as mathematics writes it: of the docstring, or else of the kernel
+    example: Sample | None = None  # for the help; where there is none, one is made up (`example.py`)
 
     @property
     def kind(self) -> str:

@@ -51,7 +51,10 @@ def relu_gradient(g: Value, y: Value) -> Grads:
     samples=[Sample({"x": normal(7, 11)}), TAILS],
 )
 def tanh(x: Array) -> Array:
-    """Hyperbolic tangent: smooth, from -1 to 1."""
+    """Hyperbolic tangent: smooth, from -1 to 1.
+
+    Formula: y = (exp(x) − exp(−x)) / (exp(x) + exp(−x))
+    """
     return np.tanh(x)
 
 
@@ -69,7 +72,10 @@ def tanh_gradient(g: Value, y: Value) -> Grads:
     samples=[Sample({"x": normal(7, 11)}), TAILS],
 )
 def sigmoid(x: Array) -> Array:
-    """1 / (1 + exp(-x)): smooth, from 0 to 1."""
+    """The logistic function: smooth, from 0 to 1.
+
+    Formula: y = 1 / (1 + exp(−x))
+    """
     return np.where(x >= 0, 1 / (1 + np.exp(-np.abs(x))), np.exp(-np.abs(x)) / (1 + np.exp(-np.abs(x))))
 
 
@@ -87,7 +93,7 @@ def sigmoid_gradient(g: Value, y: Value) -> Grads:
     samples=[Sample({"x": normal(7, 11)}), TAILS],
 )
 def silu(x: Array) -> Array:
-    """x · sigmoid(x): smooth, unbounded above; also called swish."""
+    """x · sigmoid(x): smooth, unbounded above; also called swish (Elfwing et al. 2017, arXiv 1702.03118)."""
     return x * sigmoid.reference(x)
 
 
@@ -150,7 +156,10 @@ gelu = unary(
     "gelu",
     "0.5 * x * (1.0 + erf(x * 0.7071067811865476))",
     lambda x: 0.5 * x * (1 + erf_of(x * math.sqrt(0.5))),
-    "x times the share of a normal distribution below x: a smooth relu.",
+    """x times the share of a normal distribution below x: a smooth relu (Hendrycks and Gimpel 2016, arXiv 1606.08415).
+
+    Formula: y = x · (1 + erf(x / √2)) / 2
+    """,
     _gelu_slope,
     normal(7, 11),
     FAR,
@@ -160,7 +169,10 @@ gelu_tanh = unary(
     "gelu_tanh",
     "0.5 * x * (1.0 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))",
     _gelu_tanh,
-    "gelu by an approximation with tanh, within 0.0005 of it.",
+    """gelu by an approximation with tanh, within 0.0005 of it (Hendrycks and Gimpel 2016).
+
+    Formula: y = x · (1 + tanh(√(2 / π) · (x + 0.044715 · x³))) / 2
+    """,
     _gelu_tanh_slope,
     normal(7, 11),
     FAR,
@@ -170,7 +182,7 @@ mish = unary(
     "mish",
     "x * tanh(softplus(x))",
     lambda x: x * np.tanh(softplus.reference(x)),
-    "x · tanh(softplus(x)): smooth, unbounded above.",
+    "x · tanh(softplus(x)): smooth, unbounded above (Misra 2019, arXiv 1908.08681).",
     _mish_slope,
     normal(7, 11),
     FAR,
@@ -200,7 +212,7 @@ relu6 = unary(
     "relu6",
     "clamp(x, 0.0, 6.0)",
     lambda x: np.minimum(np.maximum(x, 0), 6),
-    "relu held below 6.",
+    "relu held at 6 and below.",
     _between(0.0, 6.0),
     apart(7, 31) / 2,
     FAR,
@@ -230,7 +242,7 @@ hard_swish = unary(
     "hard_swish",
     "x * clamp(x + 3.0, 0.0, 6.0) / 6.0",
     lambda x: x * np.minimum(np.maximum(x + 3, 0), 6) / 6,
-    "x · hard_sigmoid(x).",
+    "x · hard_sigmoid(x) (Howard et al. 2019, arXiv 1905.02244).",
     _hard_swish_slope,
     apart(7, 11) + 0.013,
     FAR,
@@ -241,7 +253,7 @@ selu = unary(
     "selu",
     f"{SELU_SCALE} * (x if x > 0.0 else {SELU_ALPHA} * expm1(x))",
     lambda x: SELU_SCALE * np.where(x > 0, x, SELU_ALPHA * np.expm1(x)),
-    "elu with the two constants that keep mean 0 and variance 1 (Klambauer et al. 2017).",
+    "elu with the two constants that keep mean 0 and variance 1 (Klambauer et al. 2017, arXiv 1706.02515).",
     lambda x, y: where(greater(x, 0.0), SELU_SCALE, y + SELU_SCALE * SELU_ALPHA),
     apart(7, 11),
     FAR,
@@ -278,7 +290,7 @@ def leaky_relu_gradient(g: Value, x: Value, slope: float) -> Grads:
     samples=[Sample({"x": apart(7, 11)}), Sample({"x": FAR}, {"alpha": 0.7}, gradient=False)],
 )
 def elu(x: Array, alpha: float) -> Array:
-    """x above 0, alpha · (exp(x) - 1) below."""
+    """x above 0, a curve that ends at -alpha below (Clevert et al. 2016, arXiv 1511.07289)."""
     return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
 
 
@@ -297,7 +309,7 @@ def elu_gradient(g: Value, x: Value, y: Value, alpha: float) -> Grads:
     samples=[Sample({"x": apart(7, 11)}, {"alpha": 1.3}), Sample({"x": FAR}, {"alpha": 0.7}, gradient=False)],
 )
 def celu(x: Array, alpha: float) -> Array:
-    """x above 0, alpha · (exp(x / alpha) - 1) below: an elu without a kink."""
+    """x above 0, a curve that ends at -alpha below: an elu without a kink (Barron 2017, arXiv 1704.07483)."""
     return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0) / alpha))
 
 
@@ -313,7 +325,10 @@ def celu_gradient(g: Value, x: Value, y: Value, alpha: float) -> Grads:
     params={"slopes": Choice("one", "channels", doc="one for all, or one for each channel of x [n, c, ...]")},
 )
 def prelu(b: Builder, x: Value, slopes: str) -> Value:
-    """x above 0, a learned slope times x below; it starts as 0.25."""
+    """x above 0, a learned slope times x below; it starts as 0.25 (He et al. 2015, arXiv 1502.01852).
+
+    Formula: y = x if x > 0, else weight · x
+    """
     if slopes == "channels" and x.rank < 2:
         raise ShapeError(f"x has shape {list(x.shape)}", rule="with a slope for each channel x is [n, c, ...]", socket="x")
     count = x.shape[1] if slopes == "channels" else 1
@@ -323,9 +338,20 @@ def prelu(b: Builder, x: Value, slopes: str) -> Value:
     return where(greater(x, 0.0), x, x * weight)
 
 
-@layer("GLU", category=CATEGORY, inputs={"x": Input("*any", "T:float")}, params={"axis": Param(-1)})
+@layer(
+    "GLU",
+    category=CATEGORY,
+    inputs={"x": Input("*any", "T:float")},
+    params={"axis": Param(-1)},
+    outputs={"y": Output("*half", doc="half as long along the axis as x")},
+)
 def glu(b: Builder, x: Value, axis: int) -> Value:
-    """The first half of x along an axis, times sigmoid of the second half."""
+    """The first half of x along an axis, times sigmoid of the second half (Dauphin et al. 2017, arXiv 1612.08083).
+
+    Formula:
+        a, b = the halves of x along the axis
+        y = a · sigmoid(b)
+    """
     (axis,) = normal_axes((axis,), x.rank, "axis")
     half, odd = divmod(x.shape[axis], 2)
     if odd:
@@ -347,11 +373,17 @@ def log_softmax(x: Value, axis: int = -1) -> Value:
 
 @layer("softmax", category=CATEGORY, inputs={"x": Input("*any", "T:float")}, params={"axis": Param(-1)})
 def softmax_layer(b: Builder, x: Value, axis: int) -> Value:
-    """exp(x) over its sum along an axis: positive numbers that add up to 1."""
+    """exp(x) over its sum along an axis: positive numbers that add up to 1.
+
+    Formula: y = exp(x) / Σ exp(x)
+    """
     return softmax(x, axis)
 
 
 @layer("log_softmax", category=CATEGORY, inputs={"x": Input("*any", "T:float")}, params={"axis": Param(-1)})
 def log_softmax_layer(b: Builder, x: Value, axis: int) -> Value:
-    """Logarithm of softmax along an axis."""
+    """Logarithm of softmax along an axis; exact where softmax is close to 0.
+
+    Formula: y = x − log(Σ exp(x))
+    """
     return log_softmax(x, axis)

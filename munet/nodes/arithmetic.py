@@ -205,7 +205,10 @@ def reciprocal_gradient(g: Value, y: Value) -> Grads:
     samples=[Sample({"x": apart(7, 11)}), Sample({"x": [-3.0, 0.0, 3.0]}, gradient=False)],
 )
 def sign(x: Array) -> Array:
-    """-1, 0 or 1."""
+    """-1, 0 or 1.
+
+    Formula: y = 1 if x > 0, else −1 if x < 0, else 0
+    """
     return np.sign(x)
 
 
@@ -332,7 +335,10 @@ def _cast(site: Any, index: Any) -> Any:
     ],
 )
 def cast(x: Array, dtype: str) -> Array:
-    """The same numbers as another dtype; fractions are cut off towards zero. As bool: what is not 0."""
+    """The same numbers as another dtype; fractions are cut off towards zero. As bool: what is not 0.
+
+    Formula: y = x, as numbers of `dtype`
+    """
     return x.astype(BY_NAME[dtype].host)
 
 

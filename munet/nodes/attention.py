@@ -9,7 +9,7 @@ from munet.engine.declaring import layer
 from munet.engine.dtypes import BOOL
 from munet.engine.errors import ShapeError
 from munet.engine.ir.module import Initial, Value
-from munet.engine.operator import Input, Param
+from munet.engine.operator import Input, Output, Param
 from munet.nodes.activations import gelu, softmax
 from munet.nodes.arithmetic import where
 from munet.nodes.indexing import take_rows
@@ -54,11 +54,15 @@ def attention(
         "scale": Param(0.0, min=0.0, doc="of the scores; 0 means 1 / √d"),
         "dropout": Param(0.0, min=0.0, max=1.0, doc="of the weights, while training"),
     },
+    outputs={"y": Output("*any t e")},
 )
 def scaled_dot_product_attention(
     b: Builder, q: Value, k: Value, v: Value, mask: Value | None, causal: bool, scale: float, dropout: float
 ) -> Value:
-    """softmax(q kᵀ / √d) v: each query's mean of the values, weighted by how well the keys match it."""
+    """Each query's mean of the values, weighted by how well the keys match it (Vaswani et al. 2017, arXiv 1706.03762).
+
+    Formula: y = softmax(q kᵀ / √d + mask) v
+    """
     return attention(b, q, k, v, mask, causal=causal, scale=scale, dropout=dropout)
 
 
@@ -92,6 +96,7 @@ def _joined(x: Value) -> Value:
         "bias": Param(True),
         "dropout": Param(0.0, min=0.0, max=1.0, doc="of the weights, while training"),
     },
+    outputs={"y": Output("*batch t e")},
 )
 def multi_head_attention(
     b: Builder, x: Value, context: Value | None, mask: Value | None, heads: int, causal: bool, bias: bool, dropout: float
@@ -99,6 +104,11 @@ def multi_head_attention(
     """Attention by several heads side by side, with the four projections of torch.nn.MultiheadAttention, as they start there.
 
     x [*batch, t, e]; e is a multiple of `heads`. in_proj_weight [3 e, e] makes queries, keys and values.
+
+    Formula:
+        [q k v] = x in_proj_weightᵀ + in_proj_bias
+        headᵢ = softmax(qᵢ kᵢᵀ / √(e / heads) + mask) vᵢ
+        y = [head₁ head₂ …] out_proj.weightᵀ + out_proj.bias
     """
     width = x.shape[-1]
     if width % heads:
@@ -138,9 +148,13 @@ def multi_head_attention(
         "width": Param(64, min=1, doc="of a row"),
         "deviation": Param(1.0, min=0.0, doc="of the normal distribution in which rows start"),
     },
+    outputs={"y": Output("*any width", "f32")},
 )
 def embedding(b: Builder, x: Value, count: int, width: int, deviation: float) -> Value:
-    """A learned row of numbers for each whole number: x [*any] gives [*any, width]."""
+    """A learned row of numbers for each whole number: x [*any] gives [*any, width].
+
+    Formula: y[…, j] = weight[x[…], j]
+    """
     return take_rows(b.parameter("weight", (count, width), Initial("normal", (0.0, deviation))), x)
 
 
@@ -152,9 +166,13 @@ def embedding(b: Builder, x: Value, count: int, width: int, deviation: float) ->
         "length": Param(0, min=0, doc="longest sequence; 0 means x's own length"),
         "deviation": Param(0.02, min=0.0, doc="of the normal distribution in which rows start"),
     },
+    outputs={"y": Output("*batch t e")},
 )
 def positional_embedding(b: Builder, x: Value, length: int, deviation: float) -> Value:
-    """x plus a learned row for each position."""
+    """x plus a learned row for each position.
+
+    Formula: y[…, t, j] = x[…, t, j] + weight[t, j]
+    """
     found, width = x.shape[-2:]
     if length and found > length:
         raise ShapeError(
@@ -175,11 +193,17 @@ def positional_embedding(b: Builder, x: Value, length: int, deviation: float) ->
         "bias": Param(True),
         "dropout": Param(0.0, min=0.0, max=1.0),
     },
+    outputs={"y": Output("*batch t e")},
 )
 def transformer_block(
     b: Builder, x: Value, mask: Value | None, heads: int, hidden: int, causal: bool, bias: bool, dropout: float
 ) -> Value:
-    """A block of GPT-2: x + attention(norm(x)), then x + linear(gelu(linear(norm(x))))."""
+    """A block of GPT-2: attention, then two linear layers, each behind a norm and beside a connection that skips it.
+
+    Formula:
+        h = x + attention(norm(x))
+        y = h + linear(gelu(linear(norm(h))))
+    """
     width = x.shape[-1]
 
     def norm(y: Value) -> Value:

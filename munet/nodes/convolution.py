@@ -23,6 +23,11 @@ GEOMETRY = {
     "padding": Param((0, 0), min=0, doc="zeros on each side, in pixels"),
     "dilation": Param((1, 1), min=1, doc="distance of the kernel's taps, in pixels"),
 }
+LINE_GEOMETRY = {
+    "stride": Param(1, min=1, doc="step in places"),
+    "padding": Param(0, min=0, doc="zeros on each side"),
+    "dilation": Param(1, min=1, doc="distance of the kernel's taps"),
+}
 INTERNAL = ""  # not in the palette: the drawn node is conv2d
 
 

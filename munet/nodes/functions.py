@@ -79,7 +79,18 @@ round_ = unary(
     apart(7, 11) + 0.02,
     HALVES,
 )
-trunc = unary("trunc", "trunc(x)", np.trunc, "x without its fraction, towards 0; its gradient is 0.", _flat, apart(7, 11), HALVES)
+trunc = unary(
+    "trunc",
+    "trunc(x)",
+    np.trunc,
+    """x without its fraction, towards 0; its gradient is 0.
+
+    Formula: y = sign(x) · ⌊|x|⌋
+    """,
+    _flat,
+    apart(7, 11),
+    HALVES,
+)
 exp2 = unary("exp2", "exp2(x)", np.exp2, "2 to the power x.", lambda x, y: y * math.log(2), normal(7, 11), [-149.0, 0.0, 127.0])
 expm1 = unary(
     "expm1", "expm1(x)", np.expm1, "exp(x) - 1, exact near 0.", lambda x, y: y + 1.0, normal(7, 11), [-90.0, 1e-9, 88.0]
@@ -107,13 +118,38 @@ acos = unary(
 atan = unary(
     "atan", "atan(x)", np.arctan, "Arc tangent, in radians.", lambda x, y: 1.0 / (x * x + 1.0), normal(7, 11), [-INF, 0.0, INF]
 )
-sinh = unary("sinh", "sinh(x)", np.sinh, "Hyperbolic sine.", lambda x, y: cosh(x), normal(7, 11), [-80.0, 1e-9, 80.0])
-cosh = unary("cosh", "cosh(x)", np.cosh, "Hyperbolic cosine.", lambda x, y: sinh(x), normal(7, 11), [-80.0, 0.0, 80.0])
+sinh = unary(
+    "sinh",
+    "sinh(x)",
+    np.sinh,
+    """Hyperbolic sine.
+
+    Formula: y = (exp(x) − exp(−x)) / 2
+    """,
+    lambda x, y: cosh(x),
+    normal(7, 11),
+    [-80.0, 1e-9, 80.0],
+)
+cosh = unary(
+    "cosh",
+    "cosh(x)",
+    np.cosh,
+    """Hyperbolic cosine.
+
+    Formula: y = (exp(x) + exp(−x)) / 2
+    """,
+    lambda x, y: sinh(x),
+    normal(7, 11),
+    [-80.0, 0.0, 80.0],
+)
 erf = unary(
     "erf",
     "erf(x)",
     erf_of,
-    "Error function: the share of a normal distribution of deviation 1/√2 within ±x.",
+    """Error function: the share of a normal distribution of deviation 1/√2 within ±x.
+
+    Formula: y = 2 / √π · ∫ exp(−t²) dt over t from 0 to x
+    """,
     lambda x, y: exp(-(x * x)) * (2 / math.sqrt(math.pi)),
     normal(7, 11),
     [-9.0, 0.0, 1e-9, 9.0],
@@ -143,7 +179,17 @@ DIVIDED = [
     Sample({"x": whole(7, 11, high=100) - np.int32(50), "y": whole(11, high=9) + np.int32(1)}),
 ]
 
-mod = _binary("mod", "mod(x, y)", np.mod, "The remainder of x / y, with the sign of y.", NUMBERS, DIVIDED)
+mod = _binary(
+    "mod",
+    "mod(x, y)",
+    np.mod,
+    """The remainder of x / y, with the sign of y.
+
+    Formula: z = x − y · ⌊x / y⌋
+    """,
+    NUMBERS,
+    DIVIDED,
+)
 floor_divide = _binary(
     "floor_divide", "floordiv(x, y)", np.floor_divide, "x / y rounded down; its gradient is 0.", NUMBERS, DIVIDED
 )
@@ -186,7 +232,10 @@ def atan2_gradient(g: Value, x: Value, y: Value) -> Grads:
     ],
 )
 def clamp(x: Array, min: float, max: float) -> Array:
-    """x held between `min` and `max`; the gradient passes within them, both included."""
+    """x held between `min` and `max`; the gradient passes within them, both included.
+
+    Formula: y = min if x < min, else max if x > max, else x
+    """
     return np.minimum(np.maximum(x, min), max)
 
 

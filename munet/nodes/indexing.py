@@ -38,12 +38,15 @@ def _take_rows(site: Site, index: Indices) -> Expr:
     "take_rows",
     category=CATEGORY,
     inputs={"x": Input("n *row", "T:any"), "rows": Input("*batch", "I:integer")},
-    outputs={"y": Output(lambda shapes, params: (*shapes["rows"], *shapes["x"][1:]))},
+    outputs={"y": Output(lambda shapes, params: (*shapes["rows"], *shapes["x"][1:]), doc="[*batch *row]: a row for each number")},
     kernel=View(_take_rows),
     samples=[Sample({"x": normal(7, 3), "rows": whole(5, high=7)}), Sample({"x": normal(7), "rows": whole(2, 3, high=7)})],
 )
 def take_rows(x: Array, rows: Array) -> Array:
-    """x[rows]: rows of x by number, from 0; also an embedding's lookup."""
+    """Rows of x by number, from 0; also an embedding's lookup.
+
+    Formula: y[…, j] = x[rows[…], j]
+    """
     return x[np.clip(rows, 0, x.shape[0] - 1)]
 
 
@@ -66,15 +69,23 @@ def _sum_rows(site: Site, index: Indices) -> Expr:
     category=CATEGORY,
     inputs={"x": Input("*any", "T:float"), "rows": Input("*batch", "I:integer")},
     params={"count": Param(1, min=0)},
-    outputs={"y": Output(lambda shapes, params: (params["count"], *shapes["x"][len(shapes["rows"]) :]))},
+    outputs={
+        "y": Output(
+            lambda shapes, params: (params["count"], *shapes["x"][len(shapes["rows"]) :]), doc="`count` rows like those of x"
+        )
+    },
     kernel=View(_sum_rows, kept=True),
     samples=[
         Sample({"x": normal(5, 3), "rows": whole(5, high=4)}, {"count": 7}),
         Sample({"x": normal(2, 3), "rows": whole(2, 3, high=2)}, {"count": 3}),
     ],
+    example=Sample({"x": [1.0, 2.0, 3.0], "rows": np.array([2, 0, 2])}, {"count": 4}),
 )
 def sum_rows(x: Array, rows: Array, count: int) -> Array:
-    """y[r] = sum of the x[i] whose rows[i] is r: the transpose of take_rows."""
+    """Rows of x added up by number: the transpose of take_rows.
+
+    Formula: y[r] = Σ x[i] over all i with rows[i] = r
+    """
     y = np.zeros((count, *x.shape[rows.ndim :]), x.dtype)
     np.add.at(y, rows, x)
     return y
@@ -96,12 +107,16 @@ def _one_hot(site: Site, index: Indices) -> Expr:
     inputs={"x": Input("*any", "I:integer")},
     params={"count": Param(10, min=1)},
     kernel=View(_one_hot),
-    outputs={"y": Output(lambda shapes, params: (*shapes["x"], params["count"]), "f32")},
+    outputs={"y": Output(lambda shapes, params: (*shapes["x"], params["count"]), "f32", "[*any count]")},
     samples=[Sample({"x": whole(7, high=5)}, {"count": 5}), Sample({"x": whole(2, 3, high=9)}, {"count": 5})],
     gradient=not_differentiable("its input is a whole number"),
+    example=Sample({"x": np.array([2, 0, 1])}, {"count": 3}),
 )
 def one_hot(x: Array, count: int) -> Array:
-    """1 at the position that x names, 0 elsewhere; a number outside 0 .. count-1 gives all zeros."""
+    """1 at the position that x names, 0 elsewhere; a number outside 0 .. count-1 gives all zeros.
+
+    Formula: y[…, k] = 1 if x[…] = k, else 0
+    """
     return (x[..., None] == np.arange(count)).astype(np.float32)
 
 
@@ -122,7 +137,10 @@ def _pick(site: Site, index: Indices) -> Expr:
     ],
 )
 def pick(x: Array, which: Array) -> Array:
-    """One element of each row of x: y[..., ] = x[..., which[...]]."""
+    """One element of each row of x.
+
+    Formula: y[…] = x[…, which[…]]
+    """
     return np.take_along_axis(x, np.clip(which, 0, x.shape[-1] - 1)[..., None].astype(np.int64), axis=-1)[..., 0]
 
 
@@ -159,7 +177,7 @@ def _check_within(small: Shape, large: Shape, axis: int, socket: str) -> None:
     category=CATEGORY,
     inputs={"x": Input("*x", "T:any"), "index": Input("*index", "I:integer")},
     params={"axis": Param(-1, doc="the axis along which the index counts")},
-    outputs={"y": Output(_gathered)},
+    outputs={"y": Output(_gathered, doc="the index's")},
     kernel=View(_along),
     samples=[
         Sample({"x": normal(5, 7), "index": whole(5, 4, high=7)}),
@@ -167,7 +185,10 @@ def _check_within(small: Shape, large: Shape, axis: int, socket: str) -> None:
     ],
 )
 def gather(x: Array, index: Array, axis: int) -> Array:
-    """y[i, j, ...] = x[i, index[i, j, ...], ...], the index along one axis, as torch.gather."""
+    """Elements of x by their places along one axis, as torch.gather. Along the last of two:
+
+    Formula: y[i, j] = x[i, index[i, j]]
+    """
     corner = tuple(slice(None) if a == axis % x.ndim else slice(size) for a, size in enumerate(index.shape))
     return np.take_along_axis(x[corner], np.clip(index, 0, x.shape[axis] - 1).astype(np.int64), axis)
 
@@ -204,7 +225,7 @@ def _scattered_shape(shapes: Mapping[str, Any], params: Mapping[str, Any]) -> Sh
     category=INTERNAL,
     inputs={"x": Input("*any", "T:float"), "index": Input("*any", "I:integer")},
     params={"axis": Param(-1), "shape": Param(())},
-    outputs={"y": Output(_scattered_shape)},
+    outputs={"y": Output(_scattered_shape, doc="`shape`")},
     kernel=View(_scattered, kept=True),
     samples=[
         Sample({"x": normal(5, 4), "index": whole(5, 4, high=7)}, {"shape": (5, 7)}),
@@ -230,9 +251,16 @@ def scattered_gradient(g: Value, index: Value, axis: int) -> Grads:
     category=CATEGORY,
     inputs={"x": Input("*x", "T:float"), "index": Input("*index", "I:integer"), "source": Input("*index", "T:float")},
     params={"axis": Param(-1, doc="the axis along which the index counts")},
+    example=Sample({"x": [1.0, 1.0, 1.0], "index": np.array([2, 0, 2]), "source": [1.0, 2.0, 3.0]}),
+    outputs={"y": Output("*x")},
 )
 def scatter_add(b: Builder, x: Value, index: Value, source: Value, axis: int) -> Value:
-    """x with each source[i, j, ...] added at [i, index[i, j, ...], ...]; repeated places add up, in a fixed order."""
+    """x with each source element added at the place along one axis that the index names; places may repeat, the order is fixed.
+
+    Along the last of two axes:
+
+    Formula: y[i, k] = x[i, k] + Σ source[i, j] over all j with index[i, j] = k
+    """
     _check_within(index.shape, x.shape, axis, "index")
     return x + scattered(source, index, axis=axis, shape=x.shape)
 
@@ -242,13 +270,17 @@ def scatter_add(b: Builder, x: Value, index: Value, source: Value, axis: int) ->
     category=CATEGORY,
     inputs={},
     params={"count": Param(1, min=0), "start": Param(0)},
-    outputs={"y": Output(lambda shapes, params: (params["count"],), "i32")},
+    outputs={"y": Output(lambda shapes, params: (params["count"],), "i32", "[count]")},
     kernel=View(lambda site, index: Position(index[0] + site.params["start"])),
     samples=[Sample({}, {"count": 7, "start": 3}), Sample({}, {"count": 1})],
     gradient=not_differentiable("nothing goes in"),
+    example=Sample({}, {"count": 4, "start": 2}),
 )
 def arange(count: int, start: int) -> Array:
-    """start, start + 1, ...: so many whole numbers."""
+    """So many whole numbers, one after the other.
+
+    Formula: y[i] = start + i
+    """
     return np.arange(start, start + count, dtype=np.int32)
 
 
@@ -265,12 +297,21 @@ def _running(site: Site, index: Indices) -> Expr:
     category="Reductions",
     inputs={"x": Input("*any")},
     params={"axis": Param(-1), "reverse": Param(False, doc="from the end on")},
-    outputs={"y": Output(lambda shapes, params: shapes["x"] if normal_axes((params["axis"],), len(shapes["x"]), "axis") else ())},
+    outputs={
+        "y": Output(
+            lambda shapes, params: shapes["x"] if normal_axes((params["axis"],), len(shapes["x"]), "axis") else (), doc="x's"
+        )
+    },
     kernel=View(_running, kept=True),
     samples=[Sample({"x": normal(7, 11)}), Sample({"x": normal(3, 5, 2)}, {"axis": 1, "reverse": True})],
 )
 def cumsum(x: Array, axis: int, reverse: bool) -> Array:
-    """Running sums along an axis. Each element adds up its own: meant for axes of up to a few thousand."""
+    """Running sums along an axis. Each element adds up its own: meant for axes of up to a few thousand.
+
+    Formula:
+        y[i] = Σ x[j] over all j ≤ i
+        reverse: over all j ≥ i
+    """
     y = np.cumsum(np.flip(x, axis) if reverse else x, axis, dtype=x.dtype)
     return np.flip(y, axis) if reverse else y
 

@@ -12,9 +12,9 @@ from munet.engine.builder import Builder
 from munet.engine.declaring import layer, not_differentiable, operator
 from munet.engine.ir.module import Value
 from munet.engine.kernels import Elementwise
-from munet.engine.operator import Array, Axes, Input, Operator, Output, Param, Sample
+from munet.engine.operator import Array, Input, Operator, Output, Sample
 from munet.nodes.arithmetic import cast
-from munet.nodes.reductions import max_, min_
+from munet.nodes.reductions import AXES, KEPT, max_, min_
 from munet.nodes.samples import truths
 
 CATEGORY = "Comparison"
@@ -78,16 +78,31 @@ def logical_not(x: Array) -> Array:
     return np.logical_not(x)
 
 
-OVER = {"axes": Axes(), "keepdims": Param(False, doc="keep reduced axes with size 1")}
-
-
-@layer("any", category="Reductions", inputs={"x": Input("*any", "bool")}, params=OVER)
+@layer(
+    "any",
+    category="Reductions",
+    inputs={"x": Input("*any", "bool")},
+    params=AXES,
+    outputs={"y": Output("*kept", "bool", doc=KEPT)},
+)
 def any_(b: Builder, x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
-    """Whether x holds anywhere along `axes`; no axes means all."""
+    """Whether x holds anywhere along `axes`; no axes means all.
+
+    Formula: y = x₁ or x₂ or …
+    """
     return cast(max_(cast(x, dtype="i32"), axes=axes, keepdims=keepdims), dtype="bool")
 
 
-@layer("all", category="Reductions", inputs={"x": Input("*any", "bool")}, params=OVER)
+@layer(
+    "all",
+    category="Reductions",
+    inputs={"x": Input("*any", "bool")},
+    params=AXES,
+    outputs={"y": Output("*kept", "bool", doc=KEPT)},
+)
 def all_(b: Builder, x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
-    """Whether x holds everywhere along `axes`; no axes means all."""
+    """Whether x holds everywhere along `axes`; no axes means all.
+
+    Formula: y = x₁ and x₂ and …
+    """
     return cast(min_(cast(x, dtype="i32"), axes=axes, keepdims=keepdims), dtype="bool")

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+import numpy as np
+
 from munet.engine.builder import Builder
 from munet.engine.declaring import layer
 from munet.engine.errors import ShapeError
 from munet.engine.ir.module import Value
-from munet.engine.operator import Choice, Input, Param
+from munet.engine.operator import Choice, Input, Output, Param, Sample
 from munet.nodes.activations import log_softmax, softplus
 from munet.nodes.arithmetic import absolute, cast, greater, less, log, maximum, not_equal, sqrt, square, where
 from munet.nodes.functions import log1p
 from munet.nodes.indexing import pick
 from munet.nodes.reductions import mean, sum_
+
+loss = partial(layer, category="Losses", outputs={"loss": Output("", "f32")}, role="loss")
 
 
 def same_shape(prediction: Value, socket: str, target: Value) -> None:
@@ -28,29 +34,23 @@ def same_shape(prediction: Value, socket: str, target: Value) -> None:
 PAIR = {"prediction": Input("*any", "T:float"), "target": Input("*any", "T:float")}
 
 
-@layer(
-    "mse_loss",
-    category="Losses",
-    inputs=PAIR,
-    outputs=("loss",),
-    role="loss",
-)
+@loss("mse_loss", inputs=PAIR)
 def mse_loss(b: Builder, prediction: Value, target: Value) -> Value:
-    """Mean squared error over all elements."""
+    """Mean squared error over all elements.
+
+    Formula: loss = mean((prediction − target)²)
+    """
     same_shape(prediction, "target", target)
     difference = prediction - target
     return mean(difference * difference)
 
 
-@layer(
-    "l1_loss",
-    category="Losses",
-    inputs=PAIR,
-    outputs=("loss",),
-    role="loss",
-)
+@loss("l1_loss", inputs=PAIR)
 def l1_loss(b: Builder, prediction: Value, target: Value) -> Value:
-    """Mean absolute error over all elements."""
+    """Mean absolute error over all elements.
+
+    Formula: loss = mean(|prediction − target|)
+    """
     same_shape(prediction, "target", target)
     return mean(absolute(prediction - target))
 
@@ -61,30 +61,34 @@ def _rounded(difference: Value, corner: float) -> Value:
     return where(less(size, corner), square(difference) * 0.5, (size - 0.5 * corner) * corner)
 
 
-@layer(
+@loss(
     "huber_loss",
-    category="Losses",
     inputs=PAIR,
     params={"delta": Param(1.0, positive=True, doc="where the parabola becomes a line")},
-    outputs=("loss",),
-    role="loss",
 )
 def huber_loss(b: Builder, prediction: Value, target: Value, delta: float) -> Value:
-    """Mean over all elements of d² / 2 for |d| < delta, else delta · (|d| - delta / 2): outliers pull less."""
+    """Mean over all elements of a parabola that goes on as a straight line: outliers pull less (Huber 1964).
+
+    Formula:
+        d = prediction − target
+        loss = mean(d² / 2 if |d| < delta, else delta · (|d| − delta / 2))
+    """
     same_shape(prediction, "target", target)
     return mean(_rounded(prediction - target, delta))
 
 
-@layer(
+@loss(
     "smooth_l1_loss",
-    category="Losses",
     inputs=PAIR,
     params={"beta": Param(1.0, min=0.0, doc="where the parabola becomes a line")},
-    outputs=("loss",),
-    role="loss",
 )
 def smooth_l1_loss(b: Builder, prediction: Value, target: Value, beta: float) -> Value:
-    """Mean absolute error with a rounded corner at 0: huber_loss over beta."""
+    """Mean absolute error with a rounded corner at 0: huber_loss over beta (Girshick 2015, arXiv 1504.08083).
+
+    Formula:
+        d = prediction − target
+        loss = mean(d² / (2 · beta) if |d| < beta, else |d| − beta / 2)
+    """
     same_shape(prediction, "target", target)
     if beta == 0:
         return mean(absolute(prediction - target))
@@ -103,19 +107,21 @@ def counted_mean(losses: Value, label: Value, ignore_index: int) -> Value:
     return sum_(losses * counts) / sum_(counts)
 
 
-@layer(
+@loss(
     "cross_entropy",
-    category="Losses",
     inputs={"logits": Input("*any c", "T:float"), "label": Input("*any", "I:integer")},
     params={
         "label_smoothing": Param(0.0, min=0.0, max=1.0, doc="share of the target that is spread evenly over all classes"),
         "ignore_index": IGNORED,
     },
-    outputs=("loss",),
-    role="loss",
 )
 def cross_entropy(b: Builder, logits: Value, label: Value, label_smoothing: float, ignore_index: int) -> Value:
-    """Mean of -log softmax(logits)[label]: for logits [n, classes] and whole-number labels [n]."""
+    """Cross entropy of logits [n, classes] and whole-number labels [n], mean over all samples.
+
+    Formula:
+        p = softmax(logits)
+        loss = −mean((1 − label_smoothing) · log(p[label]) + label_smoothing · mean(log(p)))
+    """
     logs = log_softmax(logits)
     if not label_smoothing and ignore_index == UNUSED:
         return -mean(pick(logs, label))
@@ -125,46 +131,49 @@ def cross_entropy(b: Builder, logits: Value, label: Value, label_smoothing: floa
     return counted_mean(losses, label, ignore_index)
 
 
-@layer(
+@loss(
     "nll_loss",
-    category="Losses",
     inputs={"logs": Input("*any c", "T:float", doc="logarithms of probabilities"), "label": Input("*any", "I:integer")},
     params={"ignore_index": IGNORED},
-    outputs=("loss",),
-    role="loss",
+    example=Sample({"logs": [[-0.1, -2.4], [-1.2, -0.4]], "label": np.array([0, 1])}),
 )
 def nll_loss(b: Builder, logs: Value, label: Value, ignore_index: int) -> Value:
-    """Mean of -logs[label]: cross entropy behind a log_softmax."""
+    """Mean negative log-likelihood of the labels: cross entropy behind a log_softmax.
+
+    Formula: loss = −mean(logs[label])
+    """
     return counted_mean(-pick(logs, label), label, ignore_index)
 
 
-@layer(
+@loss(
     "bce_loss",
-    category="Losses",
     inputs={"p": Input("*any", "T:float", doc="probabilities"), "target": Input("*any", "T:float")},
-    outputs=("loss",),
-    role="loss",
+    example=Sample({"p": [0.25, 0.5, 0.75], "target": [0.0, 1.0, 1.0]}),
 )
 def bce_loss(b: Builder, p: Value, target: Value) -> Value:
-    """Binary cross entropy of probabilities, mean over all elements; logarithms are held above -100, as in PyTorch."""
+    """Binary cross entropy of probabilities, mean over all elements; logarithms are held above -100, as in PyTorch.
+
+    Formula: loss = −mean(target · log(p) + (1 − target) · log(1 − p))
+    """
     same_shape(p, "target", target)
     yes, no = maximum(log(p), -100.0), maximum(log1p(-p), -100.0)
     return -mean(target * yes + (1.0 - target) * no)
 
 
-@layer(
+@loss(
     "kl_div_loss",
-    category="Losses",
     inputs={
         "logs": Input("*any", "T:float", doc="logarithms of the probabilities that are trained"),
         "target": Input("*any", "T:float", doc="probabilities"),
     },
     params={"mean_over": Choice("elements", "batch", doc="batch gives the divergence of each sample, as the word is meant")},
-    outputs=("loss",),
-    role="loss",
+    example=Sample({"logs": [-0.5, -1.5], "target": [0.75, 0.25]}),
 )
 def kl_div_loss(b: Builder, logs: Value, target: Value, mean_over: str) -> Value:
-    """Kullback-Leibler divergence: target · (log target - logs), nothing where the target is 0."""
+    """Kullback-Leibler divergence of the target from what is trained; nothing where the target is 0.
+
+    Formula: loss = mean(target · (log(target) − logs))
+    """
     same_shape(logs, "target", target)
     present = greater(target, 0.0)
     entropy = target * log(where(present, target, 1.0))
@@ -183,39 +192,48 @@ def cosine_similarity(x: Value, y: Value, axis: int, eps: float = 1e-8) -> Value
     category="Linear algebra",
     inputs={"x": Input("*any", "T:float"), "y": Input("*any", "T:float")},
     params={"axis": Param(1), "eps": Param(1e-8, min=0.0, doc="lengths below count as this")},
+    example=Sample({"x": [[1.0, 0.0], [1.0, 2.0]], "y": [[1.0, 1.0], [2.0, 4.0]]}),
+    outputs={"y": Output("*kept", doc="x without the axis")},
 )
 def cosine_similarity_layer(b: Builder, x: Value, y: Value, axis: int, eps: float) -> Value:
-    """Cosine of the angle between x and y along an axis: 1 for equal directions, -1 for opposite ones."""
+    """Cosine of the angle between x and y along an axis: 1 for equal directions, -1 for opposite ones.
+
+    Formula: cosine = Σ (x · y) / (max(√(Σ x²), eps) · max(√(Σ y²), eps))
+    """
     same_shape(x, "y", y)
     return cosine_similarity(x, y, axis, eps)
 
 
-@layer(
+@loss(
     "cosine_embedding_loss",
-    category="Losses",
     inputs={
         "x": Input("n e", "T:float"),
         "y": Input("n e", "T:float"),
         "target": Input("n", "T:float", doc="1 for pairs that belong together, -1 for others"),
     },
     params={"margin": Param(0.0, min=-1.0, max=1.0, doc="others may be as similar as this")},
-    outputs=("loss",),
-    role="loss",
+    example=Sample({"x": [[1.0, 0.0], [0.0, 1.0]], "y": [[1.0, 1.0], [1.0, 1.0]], "target": [1.0, -1.0]}),
 )
 def cosine_embedding_loss(b: Builder, x: Value, y: Value, target: Value, margin: float) -> Value:
-    """Mean of 1 - cosine for pairs that belong together, of cosine - margin, if positive, for others."""
+    """Mean of 1 - cosine for pairs that belong together, of cosine - margin, if positive, for others.
+
+    Formula:
+        c = cosine of x and y
+        loss = mean(1 − c if target > 0, else max(c − margin, 0))
+    """
     cosine = cosine_similarity(x, y, -1)
     return mean(where(greater(target, 0.0), 1.0 - cosine, maximum(cosine - margin, 0.0)))
 
 
-@layer(
+@loss(
     "bce_with_logits",
-    category="Losses",
     inputs={"logits": Input("*any", "T:float"), "target": Input("*any", "T:float")},
-    outputs=("loss",),
-    role="loss",
+    example=Sample({"logits": [-1.0, 0.5, 2.0], "target": [0.0, 1.0, 1.0]}),
 )
 def bce_with_logits(b: Builder, logits: Value, target: Value) -> Value:
-    """Binary cross entropy of sigmoid(logits), mean over all elements; stable for large logits."""
+    """Binary cross entropy of sigmoid(logits), mean over all elements; stable for large logits.
+
+    Formula: loss = mean(log(1 + exp(logits)) − logits · target)
+    """
     same_shape(logits, "target", target)
     return mean(softplus(logits) - logits * target)

@@ -13,7 +13,7 @@ from munet.engine.builder import Builder
 from munet.engine.declaring import layer
 from munet.engine.errors import ShapeError
 from munet.engine.ir.module import Initial, Shape, Value
-from munet.engine.operator import Input, Param
+from munet.engine.operator import Input, Output, Param
 from munet.nodes.arithmetic import rsqrt, square
 from munet.nodes.reductions import mean
 from munet.nodes.shape_ops import reshape
@@ -52,11 +52,17 @@ def _by_channel(x: Value) -> Shape:
         "momentum": Param(0.1, min=0.0, max=1.0, doc="share of the newest batch in the running mean and variance"),
         "affine": AFFINE,
     },
+    outputs={"y": Output("n c *place")},
 )
 def batch_norm(b: Builder, x: Value, eps: float, momentum: float, affine: bool) -> Value:
     """Each channel of x [n, c, ...] normalised over the batch while training, by its running mean and variance otherwise.
 
-    The same for [n, c], [n, c, length] and [n, c, h, w]. The running variance is the unbiased one, as in PyTorch.
+    The same for [n, c], [n, c, length] and [n, c, h, w]. The running variance is the unbiased one, as in PyTorch
+    (Ioffe and Szegedy 2015, arXiv 1502.03167).
+
+    Formula:
+        y = (x − mean) / √(var + eps) · weight + bias
+        running ← (1 − momentum) · running + momentum · batch
     """
     channels, like = x.shape[1], _by_channel(x)
     running_mean = b.state("running_mean", (channels,), initial=Initial("zeros"), group="running")
@@ -91,7 +97,11 @@ def batch_norm(b: Builder, x: Value, eps: float, momentum: float, affine: bool) 
     },
 )
 def layer_norm(b: Builder, x: Value, dims: int, eps: float, affine: bool, bias: bool) -> Value:
-    """x normalised over its last dimensions, each sample for itself; weight and bias have their shape."""
+    """x normalised over its last dimensions, each sample for itself; weight and bias have their shape
+    (Ba et al. 2016, arXiv 1607.06450).
+
+    Formula: y = (x − mean) / √(var + eps) · weight + bias
+    """
     shape = _last(x, dims)
     _, difference, variance = centred(x, range(x.rank - dims, x.rank))
     return scaled(b, difference * rsqrt(variance + eps), shape, shape, weight=affine, bias=affine and bias)
@@ -112,9 +122,14 @@ def _last(x: Value, dims: int) -> Shape:
     category=CATEGORY,
     inputs={"x": Input("n c *place", "T:float")},
     params={"groups": Param(8, min=1, doc="the channels are divided into so many"), "eps": EPS, "affine": AFFINE},
+    outputs={"y": Output("n c *place")},
 )
 def group_norm(b: Builder, x: Value, groups: int, eps: float, affine: bool) -> Value:
-    """x [n, c, ...] normalised over groups of channels, each sample for itself: independent of the batch."""
+    """x [n, c, ...] normalised over groups of channels, each sample for itself: independent of the batch
+    (Wu and He 2018, arXiv 1803.08494).
+
+    Formula: y = (x − mean) / √(var + eps) · weight + bias
+    """
     n, channels = x.shape[:2]
     if channels % groups:
         raise ShapeError(
@@ -134,9 +149,13 @@ def group_norm(b: Builder, x: Value, groups: int, eps: float, affine: bool) -> V
     category=CATEGORY,
     inputs={"x": Input("n c *place", "T:float")},
     params={"eps": EPS, "affine": Param(False, doc="a learned weight and bias for each channel")},
+    outputs={"y": Output("n c *place")},
 )
 def instance_norm(b: Builder, x: Value, eps: float, affine: bool) -> Value:
-    """x [n, c, ...] normalised over the places of each channel of each sample."""
+    """x [n, c, ...] normalised over the places of each channel of each sample (Ulyanov et al. 2016, arXiv 1607.08022).
+
+    Formula: y = (x − mean) / √(var + eps) · weight + bias
+    """
     count = math.prod(x.shape[2:])
     if count < 2:
         raise ShapeError(
@@ -160,7 +179,11 @@ def instance_norm(b: Builder, x: Value, eps: float, affine: bool) -> Value:
     },
 )
 def rms_norm(b: Builder, x: Value, dims: int, eps: float, affine: bool) -> Value:
-    """x divided by the root of its mean square over the last dimensions: LayerNorm without taking the mean off."""
+    """x divided by the root of its mean square over the last dimensions: LayerNorm without taking the mean off
+    (Zhang and Sennrich 2019, arXiv 1910.07467).
+
+    Formula: y = x / √(mean(x²) + eps) · weight
+    """
     shape = _last(x, dims)
     power = mean(square(x), axes=tuple(range(x.rank - dims, x.rank)), keepdims=True)
     return scaled(b, x * rsqrt(power + eps), shape, shape, weight=affine, bias=False)

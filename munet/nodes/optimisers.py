@@ -36,7 +36,14 @@ def decayed(w: Value, g: Value, p: Any) -> Value:
     slots=("momentum",),
 )
 def sgd(w: Value, g: Value, s: Any, p: Any) -> Value:
-    """w - lr · g, with optional momentum, Nesterov and L2 decay, as torch.optim.SGD without dampening."""
+    """Steps against the gradient, with optional momentum, Nesterov and L2 decay, as torch.optim.SGD without dampening.
+
+    Formula:
+        g ← g + weight_decay · w
+        b ← momentum · b + g
+        w ← w − lr · b
+        nesterov: w ← w − lr · (g + momentum · b)
+    """
     g = decayed(w, g, p)
     if p.momentum:
         s.momentum = p.momentum * s.momentum + g
@@ -58,7 +65,15 @@ def adam_step(g: Value, s: Any, p: Any) -> Value:
     slots=("m", "v"),
 )
 def adam(w: Value, g: Value, s: Any, p: Any) -> Value:
-    """Adam with bias correction, as torch.optim.Adam: eps is added after the corrected square root."""
+    """Adam with bias correction, as torch.optim.Adam: eps is added after the corrected square root
+    (Kingma and Ba 2015, arXiv 1412.6980). t counts updates from 1.
+
+    Formula:
+        g ← g + weight_decay · w
+        m ← beta1 · m + (1 − beta1) · g
+        v ← beta2 · v + (1 − beta2) · g²
+        w ← w − lr · (m / (1 − beta1 ^ t)) / (√(v / (1 − beta2 ^ t)) + eps)
+    """
     return w - adam_step(decayed(w, g, p), s, p)
 
 
@@ -75,7 +90,15 @@ def adam(w: Value, g: Value, s: Any, p: Any) -> Value:
     slots=("m", "v"),
 )
 def adamw(w: Value, g: Value, s: Any, p: Any) -> Value:
-    """Adam with decay apart from the gradient, as torch.optim.AdamW (Loshchilov and Hutter 2019)."""
+    """Adam with decay apart from the gradient, as torch.optim.AdamW (Loshchilov and Hutter 2019, arXiv 1711.05101).
+    t counts updates from 1.
+
+    Formula:
+        m ← beta1 · m + (1 − beta1) · g
+        v ← beta2 · v + (1 − beta2) · g²
+        w ← w − lr · weight_decay · w
+        w ← w − lr · (m / (1 − beta1 ^ t)) / (√(v / (1 − beta2 ^ t)) + eps)
+    """
     decays = p.used("weight_decay") and (p.decay_vectors or w.rank > 1)
     kept = w * (1 - p.lr * p.weight_decay) if decays else w
     return kept - adam_step(g, s, p)
@@ -94,7 +117,16 @@ def adamw(w: Value, g: Value, s: Any, p: Any) -> Value:
     slots=("square", "mean", "momentum"),
 )
 def rmsprop(w: Value, g: Value, s: Any, p: Any) -> Value:
-    """Gradients divided by the root of their mean square, as torch.optim.RMSprop."""
+    """Gradients divided by the root of their mean square, as torch.optim.RMSprop
+    (Tieleman and Hinton 2012; centred: Graves 2013).
+
+    Formula:
+        g ← g + weight_decay · w
+        v ← alpha · v + (1 − alpha) · g²
+        b ← momentum · b + g / (√v + eps)
+        w ← w − lr · b
+        centered: √(v − a²) instead of √v, where a ← alpha · a + (1 − alpha) · g
+    """
     g = decayed(w, g, p)
     s.square = p.alpha * s.square + (1 - p.alpha) * g * g
     power = s.square
@@ -114,7 +146,14 @@ def rmsprop(w: Value, g: Value, s: Any, p: Any) -> Value:
     slots=("sum",),
 )
 def adagrad(w: Value, g: Value, s: Any, p: Any) -> Value:
-    """Gradients divided by the root of the sum of all their squares so far, as torch.optim.Adagrad."""
+    """Gradients divided by the root of the sum of all their squares so far, as torch.optim.Adagrad (Duchi et al. 2011).
+    t counts updates from 1.
+
+    Formula:
+        g ← g + weight_decay · w
+        s ← s + g²
+        w ← w − lr / (1 + (t − 1) · lr_decay) · g / (√s + eps)
+    """
     g = decayed(w, g, p)
     s.sum = s.sum + g * g
     return w - (p.lr / (1 + (p.step - 1) * p.lr_decay)) * g / (sqrt(s.sum) + p.eps)
@@ -131,7 +170,13 @@ def adagrad(w: Value, g: Value, s: Any, p: Any) -> Value:
     slots=("m",),
 )
 def lion(w: Value, g: Value, s: Any, p: Any) -> Value:
-    """Steps of equal size by the sign of an average of gradients (Chen et al. 2023), with decay as in AdamW."""
+    """Steps of equal size by the sign of an average of gradients (Chen et al. 2023, arXiv 2302.06675), with decay as in AdamW.
+
+    Formula:
+        d = sign(beta1 · m + (1 − beta1) · g)
+        m ← beta2 · m + (1 − beta2) · g
+        w ← w − lr · weight_decay · w − lr · d
+    """
     before = s.m
     direction = sign(p.beta1 * before + (1 - p.beta1) * g)
     s.m = p.beta2 * before + (1 - p.beta2) * g

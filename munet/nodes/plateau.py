@@ -6,7 +6,7 @@ from munet.engine.builder import Builder
 from munet.engine.declaring import layer
 from munet.engine.dtypes import F32
 from munet.engine.ir.module import Initial, Value
-from munet.engine.operator import Input, Param
+from munet.engine.operator import Input, Output, Param
 from munet.nodes.arithmetic import less, where
 from munet.nodes.logic import logical_and, logical_not
 
@@ -23,7 +23,7 @@ from munet.nodes.logic import logical_and, logical_not
         "smoothing": Param(0.9, min=0.0, max=0.9999, doc="of the running mean of the loss that is judged"),
         "warmup": Param(0, min=0, doc="steps in which the rate first rises to its start"),
     },
-    outputs=("rate",),
+    outputs={"rate": Output("", "f32")},
 )
 def plateau(
     b: Builder, loss: Value, rate: float, factor: float, patience: int, threshold: float, smoothing: float, warmup: int
@@ -32,6 +32,11 @@ def plateau(
 
     The loss of this step decides about the next. Like torch.optim.lr_scheduler.ReduceLROnPlateau with threshold_mode "rel", but
     by steps and on a smoothed loss; after a cut the mean of that moment is the one to beat.
+
+    Formula:
+        m ← smoothing · m + (1 − smoothing) · loss
+        scale ← scale · factor, after `patience` steps without m < best · (1 − threshold)
+        rate(t) = rate · scale · min((t + 1) / warmup, 1)
     """
     scale = b.state("scale", (), initial=Initial("ones"), group="schedule")
     if b.training:

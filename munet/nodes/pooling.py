@@ -26,6 +26,14 @@ WINDOW = {
     "stride": Param((2, 2), min=1, doc="step in pixels"),
     "padding": Param((0, 0), min=0, doc="pixels on each side that never win"),
 }
+LINE = {
+    "kernel": Param(2, min=1, doc="places in a window"),
+    "stride": Param(2, min=1, doc="step in places"),
+    "padding": Param(0, min=0, doc="places on each side"),
+}
+COUNTED = Param(True, doc="zeros beyond the edge count in the mean")
+POOLED = "h_out = ⌊(h + 2 · padding − kernel) / stride⌋ + 1, w_out likewise"
+POOLED_LINE = "l_out = ⌊(l + 2 · padding − kernel) / stride⌋ + 1"
 INTERNAL = ""
 
 
@@ -200,45 +208,85 @@ def avg_pool(x: Value, kernel: Pair, stride: Pair, padding: Pair, count_include_
     return reshape(y, shape=(n, c, *y.shape[3:]))
 
 
-@layer("max_pool2d", category="Pooling", inputs={"x": Input("n c h w", "T:float")}, params=WINDOW)
+@layer(
+    "max_pool2d",
+    category="Pooling",
+    inputs={"x": Input("n c h w", "T:float")},
+    params=WINDOW,
+    outputs={"y": Output("n c h_out w_out", doc=POOLED)},
+)
 def max_pool2d(b: Builder, x: Value, kernel: Pair, stride: Pair, padding: Pair) -> Value:
-    """The largest of each window; the first of equal ones gets the gradient."""
+    """The largest of each window; the first of equal ones gets the gradient.
+
+    Formula:
+        y[n, c, p, q] = max x[n, c, i, j]
+        over all r, s within the window, i = p · stride + r − padding, j likewise
+    """
     return max_pool(x, kernel, stride, padding)
 
 
-COUNTED = Param(True, doc="zeros beyond the edge count in the mean")
-
-
 @layer(
-    "avg_pool2d", category="Pooling", inputs={"x": Input("n c h w", "T:float")}, params={**WINDOW, "count_include_pad": COUNTED}
+    "avg_pool2d",
+    category="Pooling",
+    inputs={"x": Input("n c h w", "T:float")},
+    params={**WINDOW, "count_include_pad": COUNTED},
+    outputs={"y": Output("n c h_out w_out", doc=POOLED)},
 )
 def avg_pool2d(b: Builder, x: Value, kernel: Pair, stride: Pair, padding: Pair, count_include_pad: bool) -> Value:
-    """The mean of each window."""
+    """The mean of each window.
+
+    Formula:
+        y[n, c, p, q] = mean x[n, c, i, j]
+        over all r, s within the window, i = p · stride + r − padding, j likewise
+    """
     return avg_pool(x, kernel, stride, padding, count_include_pad)
 
 
-LINE = {
-    "kernel": Param(2, min=1, doc="places in a window"),
-    "stride": Param(2, min=1, doc="step in places"),
-    "padding": Param(0, min=0, doc="places on each side"),
-}
-
-
-@layer("max_pool1d", category="Pooling", inputs={"x": Input("n c l", "T:float")}, params=LINE)
+@layer(
+    "max_pool1d",
+    category="Pooling",
+    inputs={"x": Input("n c l", "T:float")},
+    params=LINE,
+    outputs={"y": Output("n c l_out", doc=POOLED_LINE)},
+)
 def max_pool1d(b: Builder, x: Value, kernel: int, stride: int, padding: int) -> Value:
-    """The largest of each window along the last axis."""
+    """The largest of each window along the last axis.
+
+    Formula:
+        y[n, c, p] = max x[n, c, i]
+        over all r within the window, i = p · stride + r − padding
+    """
     return _row(max_pool(_image(x), (1, kernel), (1, stride), (0, padding)))
 
 
-@layer("avg_pool1d", category="Pooling", inputs={"x": Input("n c l", "T:float")}, params={**LINE, "count_include_pad": COUNTED})
+@layer(
+    "avg_pool1d",
+    category="Pooling",
+    inputs={"x": Input("n c l", "T:float")},
+    params={**LINE, "count_include_pad": COUNTED},
+    outputs={"y": Output("n c l_out", doc=POOLED_LINE)},
+)
 def avg_pool1d(b: Builder, x: Value, kernel: int, stride: int, padding: int, count_include_pad: bool) -> Value:
-    """The mean of each window along the last axis."""
+    """The mean of each window along the last axis.
+
+    Formula:
+        y[n, c, p] = mean x[n, c, i]
+        over all r within the window, i = p · stride + r − padding
+    """
     return _row(avg_pool(_image(x), (1, kernel), (1, stride), (0, padding), count_include_pad))
 
 
-@layer("global_avg_pool2d", category="Pooling", inputs={"x": Input("n c h w", "T:float")})
+@layer(
+    "global_avg_pool2d",
+    category="Pooling",
+    inputs={"x": Input("n c h w", "T:float")},
+    outputs={"y": Output("n c")},
+)
 def global_avg_pool2d(b: Builder, x: Value) -> Value:
-    """The mean of each channel over the whole image: [n, c, h, w] gives [n, c]."""
+    """The mean of each channel over the whole image.
+
+    Formula: y[n, c] = mean x[n, c, i, j] over all i, j
+    """
     return mean(x, axes=(2, 3))
 
 
@@ -247,9 +295,13 @@ def global_avg_pool2d(b: Builder, x: Value) -> Value:
     category="Pooling",
     inputs={"x": Input("n c h w", "T:float")},
     params={"size": Param((1, 1), min=1, doc="pixels of the result, divisors of those of x")},
+    outputs={"y": Output("n c h_out w_out", doc="h_out = size[0], w_out = size[1]")},
 )
 def adaptive_avg_pool2d(b: Builder, x: Value, size: Pair) -> Value:
-    """The mean of equal parts of the image, as many as `size` says."""
+    """The mean of equal parts of the image, as many as `size` says.
+
+    Formula: y[n, c, p, q] = mean x[n, c, i, j] over all i, j of part p, q
+    """
     h, w = x.shape[2:]
     if h % size[0] or w % size[1]:
         raise ShapeError(

@@ -73,23 +73,46 @@ def draw(b: Builder, shape: Shape, kind: str = "uniform") -> Value:
     category=CATEGORY,
     inputs={},
     params={**DRAWN, "low": Param(0.0), "high": Param(1.0)},
+    example=Sample({}, {"shape": (2, 3)}),
+    outputs={"y": Output("*shape", "f32")},
 )
 def uniform(b: Builder, shape: Shape, low: float, high: float) -> Value:
-    """Numbers spread evenly from `low` to `high`, new ones in every step."""
+    """Numbers spread evenly from `low` to `high`, new ones in every step.
+
+    Formula: y ~ U(low, high)
+    """
     numbers = draw(b, shape)
     return numbers if (low, high) == (0.0, 1.0) else numbers * (high - low) + low
 
 
-@layer("normal", category=CATEGORY, inputs={}, params={**DRAWN, "mean": Param(0.0), "deviation": Param(1.0, min=0.0)})
+@layer(
+    "normal",
+    category=CATEGORY,
+    inputs={},
+    params={**DRAWN, "mean": Param(0.0), "deviation": Param(1.0, min=0.0)},
+    example=Sample({}, {"shape": (2, 3)}),
+    outputs={"y": Output("*shape", "f32")},
+)
 def normal(b: Builder, shape: Shape, mean: float, deviation: float) -> Value:
-    """Normally distributed numbers, new ones in every step."""
+    """Normally distributed numbers, new ones in every step.
+
+    Formula: y ~ N(mean, deviation²)
+    """
     numbers = draw(b, shape, "normal")
     return numbers if (mean, deviation) == (0.0, 1.0) else numbers * deviation + mean
 
 
-@layer("bernoulli", category=CATEGORY, inputs={"x": Input("*any", "T:float", doc="the probability of each element")})
+@layer(
+    "bernoulli",
+    category=CATEGORY,
+    inputs={"x": Input("*any", "T:float", doc="the probability of each element")},
+    outputs={"y": Output("*any", "f32")},
+)
 def bernoulli(b: Builder, x: Value) -> Value:
-    """1 with the probability that x gives, else 0; no gradient flows to x."""
+    """1 with the probability that x gives, else 0; no gradient flows to x.
+
+    Formula: P(y = 1) = x, P(y = 0) = 1 − x
+    """
     return cast(less(draw(b, x.shape), x), dtype="f32")
 
 
@@ -110,7 +133,10 @@ def dropped(b: Builder, x: Value, p: float) -> Value:
     params={"p": Param(0.5, min=0.0, max=1.0, doc="share of elements that are set to 0")},
 )
 def dropout(b: Builder, x: Value, p: float) -> Value:
-    """While training, sets elements to 0 with probability p and scales the others by 1 / (1 - p); otherwise x as it is."""
+    """While training, sets elements to 0 at random and scales the others up; otherwise x as it is (Srivastava et al. 2014).
+
+    Formula: y = x · m / (1 − p), where m is 0 with probability p, else 1
+    """
     return dropped(b, x, p)
 
 
@@ -121,7 +147,10 @@ def dropout(b: Builder, x: Value, p: float) -> Value:
     params={"deviation": Param(0.1, min=0.0, doc="standard deviation of what is added")},
 )
 def gaussian_noise(b: Builder, x: Value, deviation: float) -> Value:
-    """While training, x plus normally distributed noise; otherwise x as it is."""
+    """While training, x plus normally distributed noise; otherwise x as it is.
+
+    Formula: y = x + deviation · e, e ~ N(0, 1)
+    """
     return x + draw(b, x.shape, "normal") * deviation if b.training and deviation else x
 
 
@@ -170,9 +199,13 @@ def shift_gradient(g: Value, offset: Value, reach: int) -> Grads:
     category=CATEGORY,
     inputs={"x": Input("n c h w", "T:float")},
     params={"reach": Param(2, min=0, max=1024, doc="largest shift in pixels, in each direction")},
+    outputs={"y": Output("n c h w")},
 )
 def random_shift(b: Builder, x: Value, reach: int) -> Value:
-    """While training, shifts each image by whole pixels, up to `reach` down and across; what comes in is zero."""
+    """While training, shifts each image by whole pixels, up to `reach` down and across; what comes in is zero.
+
+    Formula: y[n, c, i, j] = x[n, c, i + a, j + b], a and b at random from −reach to reach
+    """
     if not b.training or not reach:
         return x
     words = draw(b, (x.shape[0], 2), "bits")

@@ -44,12 +44,15 @@ def _same(shapes: Mapping[str, Any], params: Mapping[str, Any]) -> Shape:
     category=CATEGORY,
     inputs=X,
     params={"axis": AXIS},
-    outputs={"y": Output(_same)},
+    outputs={"y": Output(_same, doc="x's")},
     kernel=View(_flip, inverse=lambda site, index: _flipped(site, index, site.params["axis"] % len(index))),
     samples=[Sample({"x": normal(7, 11)}), Sample({"x": normal(2, 3, 5)}, {"axis": -1})],
 )
 def flip(x: Array, axis: int) -> Array:
-    """x in reverse order along an axis."""
+    """x in reverse order along an axis.
+
+    Formula: y[i] = x[n − 1 − i]
+    """
     return np.flip(x, axis)
 
 
@@ -85,15 +88,19 @@ STEPS = {"axis": AXIS, "start": Param(0, min=0), "step": Param(2, min=1), "lengt
     category=CATEGORY,
     inputs=X,
     params=STEPS,
-    outputs={"y": Output(_stepped)},
+    outputs={"y": Output(_stepped, doc="x's with `length` along the axis")},
     kernel=View(_step),
     samples=[
         Sample({"x": normal(7, 11)}, {"axis": 1, "start": 2, "step": 3, "length": 3}),
         Sample({"x": normal(7, 2)}, {"start": 0, "step": 2, "length": 4}),
     ],
+    example=Sample({"x": [1.0, 2.0, 3.0, 4.0]}, {"start": 1, "step": 2, "length": 2}),
 )
 def stepped_slice(x: Array, axis: int, start: int, step: int, length: int) -> Array:
-    """`length` elements along an axis, every `step`-th from `start` on."""
+    """`length` elements along an axis, every `step`-th from `start` on.
+
+    Formula: y[i] = x[start + step · i]
+    """
     return np.take(x, range(start, start + length * step, step), axis=axis)
 
 
@@ -122,15 +129,19 @@ def _spread(site: Site, index: Indices) -> Expr:
     category=CATEGORY,
     inputs=X,
     params=STEPS,
-    outputs={"y": Output(_spread_shape)},
+    outputs={"y": Output(_spread_shape, doc="x's with `length` along the axis")},
     kernel=View(_spread),
     samples=[
         Sample({"x": normal(7, 3)}, {"axis": 1, "start": 2, "step": 3, "length": 11}),
         Sample({"x": normal(4, 2)}, {"start": 1, "step": 2, "length": 6}),
     ],
+    example=Sample({"x": [1.0, 2.0]}, {"step": 2, "length": 4}),
 )
 def spread(x: Array, axis: int, start: int, step: int, length: int) -> Array:
-    """x with zeros between its elements, `step` apart from `start` on: the transpose of stepped_slice."""
+    """x with zeros between its elements, `step` apart from `start` on: the transpose of stepped_slice.
+
+    Formula: y[start + step · i] = x[i], 0 elsewhere
+    """
     moved = np.moveaxis(x, axis, 0)
     y = np.zeros((length, *moved.shape[1:]), x.dtype)
     target = y[start::step]
@@ -165,9 +176,15 @@ def _triangular(site: Site, index: Indices) -> Expr:
         Sample({"x": normal(2, 5, 3)}, {"part": "upper", "diagonal": -1}),
         Sample({"x": normal(2, 5, 3)}, {"part": "lower", "diagonal": -2}),
     ],
+    example=Sample({"x": [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]]}),
 )
 def triangular(x: Array, part: str, diagonal: int) -> Array:
-    """The lower or upper triangle of each matrix, zeros elsewhere."""
+    """The lower or upper triangle of each matrix, zeros elsewhere.
+
+    Formula:
+        lower: y[i, j] = x[i, j] if j ≤ i + diagonal, else 0
+        upper: y[i, j] = x[i, j] if j ≥ i + diagonal, else 0
+    """
     return np.tril(x, diagonal) if part == "lower" else np.triu(x, diagonal)
 
 
@@ -185,22 +202,46 @@ def unsqueezed(x: Value, axis: int) -> Value:
     return reshape(x, shape=(*x.shape[:axis], 1, *x.shape[axis:]))
 
 
-@layer("unsqueeze", category=CATEGORY, inputs=X, params={"axis": AXIS})
+@layer(
+    "unsqueeze",
+    category=CATEGORY,
+    inputs=X,
+    params={"axis": AXIS},
+    example=Sample({"x": [1.0, 2.0, 3.0]}),
+    outputs={"y": Output("*wider", doc="x with a 1 at the axis")},
+)
 def unsqueeze(b: Builder, x: Value, axis: int) -> Value:
     """x with a dimension of size 1 more."""
     return unsqueezed(x, axis)
 
 
-@layer("squeeze", category=CATEGORY, inputs=X, params={"axes": Param((), doc="dimensions of size 1; none means all of these")})
+@layer(
+    "squeeze",
+    category=CATEGORY,
+    inputs=X,
+    params={"axes": Param((), doc="dimensions of size 1; none means all of these")},
+    example=Sample({"x": [[1.0, 2.0, 3.0]]}),
+    outputs={"y": Output("*narrower", doc="x without sizes of 1")},
+)
 def squeeze(b: Builder, x: Value, axes: tuple[int, ...]) -> Value:
     """x without dimensions of size 1."""
     chosen = normal_axes(axes, x.rank) if axes else range(x.rank)
     return reshape(x, shape=tuple(size for axis, size in enumerate(x.shape) if axis not in chosen or size != 1))
 
 
-@layer("stack", category=CATEGORY, inputs={"x": Input("*any", "T:any", variadic=True)}, params={"axis": AXIS})
+@layer(
+    "stack",
+    category=CATEGORY,
+    inputs={"x": Input("*any", "T:any", variadic=True)},
+    params={"axis": AXIS},
+    example=Sample({"x": [[1.0, 2.0], [3.0, 4.0]]}),
+    outputs={"y": Output("*wider", doc="x with a dimension more, at the axis: as many as there are wires")},
+)
 def stack(b: Builder, x: tuple[Value, ...], axis: int) -> Value:
-    """Tensors of one shape side by side along a new dimension."""
+    """Tensors of one shape side by side along a new dimension.
+
+    Formula: y[k, …] = k-th x[…]
+    """
     if any(piece.shape != x[0].shape for piece in x):
         raise ShapeError(
             f"cannot stack {[list(piece.shape) for piece in x]}",
@@ -220,7 +261,8 @@ PARTS = 8
     category=CATEGORY,
     inputs=X,
     params={"axis": Param(-1), "parts": Param(2, min=1, max=PARTS, doc="how many; they use the outputs y1, y2, ...")},
-    outputs=tuple(f"y{part + 1}" for part in range(PARTS)),
+    outputs={f"y{part + 1}": Output("*part", doc="so much of x along the axis") for part in range(PARTS)},
+    example=Sample({"x": [1.0, 2.0, 3.0, 4.0]}),
 )
 def split(b: Builder, x: Value, axis: int, parts: int) -> dict[str, Value]:
     """x cut into equal parts along an axis."""
@@ -233,9 +275,19 @@ def split(b: Builder, x: Value, axis: int, parts: int) -> dict[str, Value]:
     return {f"y{i + 1}": slice_(x, axis=axis, start=i * length, length=length) for i in range(parts)}
 
 
-@layer("repeat", category=CATEGORY, inputs=X, params={"times": Param((), doc="for each dimension, new ones in front included")})
+@layer(
+    "repeat",
+    category=CATEGORY,
+    inputs=X,
+    params={"times": Param((), doc="for each dimension, new ones in front included")},
+    example=Sample({"x": [1.0, 2.0]}, {"times": (3,)}),
+    outputs={"y": Output("*larger", doc="x with each size so many times")},
+)
 def repeat(b: Builder, x: Value, times: tuple[int, ...]) -> Value:
-    """x side by side with itself, as numpy.tile: so many times along each dimension."""
+    """x side by side with itself, as numpy.tile: so many times along each dimension.
+
+    Formula: y[i, j] = x[i mod m, j mod n]
+    """
     if len(times) < x.rank or any(count < 0 for count in times):
         raise ShapeError(
             f"times is {list(times)}", rule=f"x has {x.rank} dimensions, each has a number from 0 on", socket="times"
@@ -256,6 +308,8 @@ def repeat(b: Builder, x: Value, times: tuple[int, ...]) -> Value:
         "columns": Param((0, 0), min=0, doc="to the left and to the right"),
         "value": Param(0.0),
     },
+    example=Sample({"x": normal(2, 3, 8, 8)}, {"rows": (1, 2), "columns": (3, 4)}),
+    outputs={"y": Output("n c h_out w_out", doc="h_out = h + rows[0] + rows[1], w_out = w + columns[0] + columns[1]")},
 )
 def pad2d(b: Builder, x: Value, rows: tuple[int, int], columns: tuple[int, int], value: float) -> Value:
     """Images with a border of one value."""

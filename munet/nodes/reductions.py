@@ -20,6 +20,7 @@ from munet.nodes.samples import apart, normal
 from munet.nodes.shape_ops import expand, reshape
 
 CATEGORY = "Reductions"
+KEPT = "x without `axes`; with `keepdims` they stay, with size 1"
 AXES = {"axes": Axes(), "keepdims": Param(False, doc="keep reduced axes with size 1")}
 SAMPLES = [
     Sample({"x": normal(7, 11)}),
@@ -40,7 +41,7 @@ def expand_like(g: Value, x: Value, axes: tuple[int, ...]) -> Value:
     category=CATEGORY,
     inputs={"x": Input("*any")},
     params=AXES,
-    outputs={"y": Output(reduced("x"))},
+    outputs={"y": Output(reduced("x"), doc=KEPT)},
     kernel=Reduction("add"),
     samples=SAMPLES,
 )
@@ -59,7 +60,7 @@ def sum_gradient(g: Value, x: Value, axes: tuple[int, ...]) -> Grads:
     category=CATEGORY,
     inputs={"x": Input("*any", "T:float")},
     params=AXES,
-    outputs={"y": Output(reduced("x"))},
+    outputs={"y": Output(reduced("x"), doc=KEPT)},
     kernel=Reduction("add", finish="acc / count"),
     samples=SAMPLES,
 )
@@ -89,7 +90,7 @@ def _extreme(name: str, combine: str, meaning: object, word: str):  # an Operato
         category=CATEGORY,
         inputs={"x": Input("*any")},
         params=AXES,
-        outputs={"y": Output(reduced("x"))},
+        outputs={"y": Output(reduced("x"), doc=KEPT)},
         kernel=Reduction(combine),
         samples=samples,
     )(function)
@@ -111,7 +112,7 @@ min_ = _extreme("min", "min", np.min, "Smallest")
     category=CATEGORY,
     inputs={"x": Input("*any")},
     params=AXES,
-    outputs={"y": Output(reduced("x"))},
+    outputs={"y": Output(reduced("x"), doc=KEPT)},
     kernel=Reduction("mul"),
     samples=[
         Sample({"x": apart(5, 3)}),
@@ -145,17 +146,22 @@ def _position_rule(combine: str) -> Callable[[Site, Indices], Expr]:
     return rule
 
 
-def _position(name: str, meaning: Callable[..., Array], word: str) -> Operator:
+def _position(name: str, meaning: Callable[..., Array], combine: str, word: str) -> Operator:
     def function(x: Array, axis: int) -> Array:
         return np.asarray(meaning(x, axis=axis)).astype(np.int32)
 
-    function.__doc__ = f"Position of the {word} along `axis`, the first of equal ones."
+    function.__doc__ = f"""Position of the {word} along `axis`, the first of equal ones.
+
+    Formula: x[y] = {combine} x
+    """
     return operator(
         name,
         category=CATEGORY,
         inputs={"x": Input("*any")},
         params={"axis": Param(-1, doc="the axis that is searched")},
-        outputs={"y": Output(lambda shapes, params: reduced_shape(shapes["x"], (params["axis"],), False), "i32")},
+        outputs={
+            "y": Output(lambda shapes, params: reduced_shape(shapes["x"], (params["axis"],), False), "i32", "x without the axis")
+        },
         kernel=View(_position_rule(name), kept=True),
         samples=[
             Sample({"x": apart(7, 11)}),
@@ -166,8 +172,8 @@ def _position(name: str, meaning: Callable[..., Array], word: str) -> Operator:
     )(function)
 
 
-argmax = _position("argmax", np.argmax, "largest")
-argmin = _position("argmin", np.argmin, "smallest")
+argmax = _position("argmax", np.argmax, "max", "largest")
+argmin = _position("argmin", np.argmin, "min", "smallest")
 
 
 def _dropped(x: Value, y: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
@@ -175,15 +181,33 @@ def _dropped(x: Value, y: Value, axes: tuple[int, ...], keepdims: bool) -> Value
     return y if keepdims else reshape(y, shape=reduced_shape(x.shape, axes, False))
 
 
-@layer("norm", category=CATEGORY, inputs={"x": Input("*any", "T:float")}, params=AXES)
+@layer(
+    "norm",
+    category=CATEGORY,
+    inputs={"x": Input("*any", "T:float")},
+    params=AXES,
+    outputs={"y": Output("*kept", doc=KEPT)},
+)
 def norm(b: Builder, x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
-    """Root of the sum of squares over `axes`; no axes means all."""
+    """Root of the sum of squares over `axes`; no axes means all.
+
+    Formula: y = √(Σ x²)
+    """
     return sqrt(sum_(square(x), axes=axes, keepdims=keepdims))
 
 
-@layer("logsumexp", category=CATEGORY, inputs={"x": Input("*any", "T:float")}, params=AXES)
+@layer(
+    "logsumexp",
+    category=CATEGORY,
+    inputs={"x": Input("*any", "T:float")},
+    params=AXES,
+    outputs={"y": Output("*kept", doc=KEPT)},
+)
 def logsumexp(b: Builder, x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
-    """Logarithm of the sum of exp(x) over `axes`, without overflow; no axes means all."""
+    """Logarithm of the sum of exp(x) over `axes`, without overflow; no axes means all.
+
+    Formula: y = log(Σ exp(x))
+    """
     largest = stop_gradient(max_(x, axes=axes, keepdims=True))
     return _dropped(x, log(sum_(exp(x - largest), axes=axes, keepdims=True)) + largest, axes, keepdims)
 
@@ -205,13 +229,31 @@ def _variance(x: Value, axes: tuple[int, ...], keepdims: bool, correction: int) 
     return total / float(count)
 
 
-@layer("var", category=CATEGORY, inputs={"x": Input("*any", "T:float")}, params=SPREAD)
+@layer(
+    "var",
+    category=CATEGORY,
+    inputs={"x": Input("*any", "T:float")},
+    params=SPREAD,
+    outputs={"y": Output("*kept", doc=KEPT)},
+)
 def var(b: Builder, x: Value, axes: tuple[int, ...], keepdims: bool, correction: int) -> Value:
-    """Variance over `axes`; no axes means all."""
+    """Variance over `axes`; no axes means all.
+
+    Formula: y = Σ (x − mean(x))² / (n − correction)
+    """
     return _variance(x, axes, keepdims, correction)
 
 
-@layer("std", category=CATEGORY, inputs={"x": Input("*any", "T:float")}, params=SPREAD)
+@layer(
+    "std",
+    category=CATEGORY,
+    inputs={"x": Input("*any", "T:float")},
+    params=SPREAD,
+    outputs={"y": Output("*kept", doc=KEPT)},
+)
 def std(b: Builder, x: Value, axes: tuple[int, ...], keepdims: bool, correction: int) -> Value:
-    """Standard deviation over `axes`; no axes means all."""
+    """Standard deviation over `axes`; no axes means all.
+
+    Formula: y = √(Σ (x − mean(x))² / (n − correction))
+    """
     return sqrt(_variance(x, axes, keepdims, correction))

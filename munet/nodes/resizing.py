@@ -213,9 +213,16 @@ def resized(x: Value, size: Pair, mode: str = "bilinear", align_corners: bool = 
         "mode": Choice("bilinear", "nearest", "nearest_exact"),
         "align_corners": Param(False, doc="bilinear: corner pixels keep their centres, instead of the image its edges"),
     },
+    outputs={"y": Output("n c h_out w_out", doc="h_out = size if size > 0, else ⌊h · scale⌋, w_out likewise")},
 )
 def resize(b: Builder, x: Value, size: Pair, scale: float, mode: str, align_corners: bool) -> Value:
-    """Images of x [n, c, h, w] made larger or smaller, as torch.nn.functional.interpolate with a given size."""
+    """Images of x [n, c, h, w] made larger or smaller, as torch.nn.functional.interpolate with a given size. From n to m places:
+
+    Formula:
+        bilinear: y[i] = x at (i + ½) · n / m − ½, between the two neighbours; aligned corners: at i · (n − 1) / (m − 1)
+        nearest: y[i] = x[⌊i · n / m⌋]
+        nearest_exact: y[i] = x[⌊(i + ½) · n / m⌋]
+    """
     targets = tuple(target or math.floor(found * scale) for target, found in zip(size, x.shape[2:], strict=True))
     if min(targets) < 1:
         raise ShapeError(f"the result would have {targets[0]} x {targets[1]} pixels", rule="it has at least one", socket="scale")

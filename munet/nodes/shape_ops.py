@@ -35,9 +35,10 @@ def _reshaped(site: Site, index: Indices) -> Indices:
     category=CATEGORY,
     inputs=X,
     params={"shape": Param((), doc="sizes; one may be -1 and is worked out")},
-    outputs={"y": Output(lambda shapes, params: resolve_reshape(shapes["x"], params["shape"]))},
+    outputs={"y": Output(lambda shapes, params: resolve_reshape(shapes["x"], params["shape"]), doc="`shape`")},
     kernel=View(_reshape, inverse=_reshaped),
     samples=[Sample({"x": normal(6, 5)}, {"shape": (3, -1, 2)}), Sample({"x": normal(1)}, {"shape": ()})],
+    example=Sample({"x": [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]}, {"shape": (3, -1)}),
 )
 def reshape(x: Array, shape: Shape) -> Array:
     """The same elements in the same order under another shape."""
@@ -55,7 +56,12 @@ def reshape_gradient(g: Value, x: Value) -> Grads:
     inputs={"x": Input("n *any", "T:any")},
     kernel=View(_reshape, inverse=_reshaped),
     samples=[Sample({"x": normal(3, 5, 2)})],
-    outputs={"y": Output(lambda shapes, params: (shapes["x"][0], int(np.prod(shapes["x"][1:]))))},
+    outputs={
+        "y": Output(
+            lambda shapes, params: (shapes["x"][0], int(np.prod(shapes["x"][1:]))),
+            doc="[n m]: m is the product of x's other sizes",
+        )
+    },
 )
 def flatten_op(x: Array) -> Array:
     """Everything after the first dimension in one."""
@@ -95,12 +101,16 @@ def _moved(site: Site, index: Indices) -> Indices:
     category=CATEGORY,
     inputs=X,
     params={"axes": Param((), doc="order of the dimensions; none means reversed")},
-    outputs={"y": Output(_transposed)},
+    outputs={"y": Output(_transposed, doc="x's sizes in the order of `axes`")},
     kernel=View(_transpose, inverse=_moved),
     samples=[Sample({"x": normal(7, 11)}), Sample({"x": normal(2, 3, 5)}, {"axes": (1, 2, 0)})],
+    example=Sample({"x": [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]}),
 )
 def transpose(x: Array, axes: tuple[int, ...]) -> Array:
-    """Dimensions in another order; none given means reversed."""
+    """Dimensions in another order; none given means reversed.
+
+    Formula: y[i, j] = x[j, i]
+    """
     return np.transpose(x, _order(axes, x.ndim))
 
 
@@ -127,9 +137,10 @@ def _expanded(shapes: Mapping[str, Any], params: Mapping[str, Any]) -> Shape:
     category=CATEGORY,
     inputs=X,
     params={"shape": Param((), doc="the shape to broadcast to")},
-    outputs={"y": Output(_expanded)},
+    outputs={"y": Output(_expanded, doc="`shape`")},
     kernel=View(lambda site, index: site.load_broadcast("x", index)),
     samples=[Sample({"x": normal(5, 1)}, {"shape": (3, 5, 7)}), Sample({"x": normal()}, {"shape": (4,)})],
+    example=Sample({"x": [[1.0], [2.0]]}, {"shape": (2, 3)}),
 )
 def expand(x: Array, shape: Shape) -> Array:
     """Repeats along dimensions of size 1, as NumPy broadcasts."""
@@ -168,13 +179,17 @@ def _slice(site: Site, index: Indices) -> Expr:
     "slice",
     category=CATEGORY,
     inputs=X,
-    outputs={"y": Output(_sliced)},
+    outputs={"y": Output(_sliced, doc="x's with `length` along the axis")},
     kernel=View(_slice),
     params={"axis": Param(0), "start": Param(0, min=0), "length": Param(1, min=0)},
     samples=[Sample({"x": normal(7, 11)}, {"axis": 1, "start": 3, "length": 5})],
+    example=Sample({"x": [1.0, 2.0, 3.0, 4.0]}, {"start": 1, "length": 2}),
 )
 def slice_(x: Array, axis: int, start: int, length: int) -> Array:
-    """`length` elements from `start` on, along one axis."""
+    """`length` elements from `start` on, along one axis.
+
+    Formula: y[i] = x[start + i]
+    """
     return np.take(x, range(start, start + length), axis=axis)
 
 
@@ -202,16 +217,20 @@ def _pad(site: Site, index: Indices) -> Expr:
     "pad",
     category=CATEGORY,
     inputs=X,
-    outputs={"y": Output(_padded)},
+    outputs={"y": Output(_padded, doc="x's with `before` + `after` more along the axis")},
     kernel=View(_pad),
     params={"axis": Param(0), "before": Param(0, min=0), "after": Param(0, min=0), "value": Param(0.0)},
     samples=[
         Sample({"x": normal(7, 11)}, {"axis": 1, "before": 2, "after": 3}),
         Sample({"x": normal(3, 5)}, {"before": 1, "value": -2.5}),
     ],
+    example=Sample({"x": [1.0, 2.0, 3.0, 4.0]}, {"before": 1, "after": 2}),
 )
 def pad(x: Array, axis: int, before: int, after: int, value: float) -> Array:
-    """One value, zero unless said otherwise, before and after, along one axis."""
+    """One value, zero unless said otherwise, before and after, along one axis.
+
+    Formula: y[i] = x[i − before] if 0 ≤ i − before < n, else value
+    """
     width = [(before, after) if a == axis % x.ndim else (0, 0) for a in range(x.ndim)]
     return np.pad(x, width, constant_values=value)
 
@@ -260,7 +279,7 @@ def _concat(site: Site, index: Indices) -> Expr:
     inputs={"x": Input("*any", "T:any", variadic=True)},
     params={"axis": Param(0)},
     kernel=View(_concat),
-    outputs={"y": Output(_concatenated)},
+    outputs={"y": Output(_concatenated, doc="their sizes along the axis add up, the others are equal")},
     samples=[Sample({"x": [normal(2, 3), normal(2, 1), normal(2, 5)]}, {"axis": 1}), Sample({"x": [normal(4)]})],
 )
 def concat(*x: Array, axis: int) -> Array:
@@ -292,7 +311,7 @@ def _below(params: Mapping[str, Any], row: Index, column: Index) -> InRange:
         "columns": Param(1, min=0),
         "diagonal": Param(0, doc="columns further to the right that still hold"),
     },
-    outputs={"y": Output(lambda shapes, params: (params["rows"], params["columns"]), "bool")},
+    outputs={"y": Output(lambda shapes, params: (params["rows"], params["columns"]), "bool", "[rows columns]")},
     kernel=View(lambda site, index: _below(site.params, *index)),
     samples=[
         Sample({}, {"rows": 5, "columns": 7}),
@@ -300,7 +319,11 @@ def _below(params: Mapping[str, Any], row: Index, column: Index) -> InRange:
         Sample({}, {"rows": 1, "columns": 1}),
     ],
     gradient=not_differentiable("nothing goes in"),
+    example=Sample({}, {"rows": 3, "columns": 3}),
 )
 def triangle(rows: int, columns: int, diagonal: int) -> Array:
-    """Truth values: on the diagonal and below it, i.e. where a causal mask lets through."""
+    """Truth values: on the diagonal and below it, i.e. where a causal mask lets through.
+
+    Formula: y[i, j] = (j ≤ i + diagonal)
+    """
     return np.tri(rows, columns, diagonal, dtype=bool)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -9,21 +10,23 @@ from typing import Any
 
 from munet import Node
 from munet.inspect import DeclarationView, ParamView
+from studio import helping
 from studio.commands import Rename, SetField, SetParam, SetProject
 from studio.document import Command
 from studio.edits import BORDERS
 from studio.grouping import given_out, name_for
 from studio.icons import icon
 from studio.nodeviews import CATEGORY_COLORS, PLAIN, declaration_of
-from studio.start import examples_of
 from studio.subgraph_commands import Promote, TakeBack
 from studio.texts import text
 from studio.values import shared, typed
 from studio.view import theme
 from studio.view.core import Core
 from studio.view.gui import Tag, clear, dpg, is_typing
+from studio.view.help import Help
 
 NAME_WIDTH = 112
+TIP_WIDTH = 420
 NOTE_LETTERS = 38  # of a line that is surely seen whole
 INT_MAX = 2**31 - 1
 
@@ -36,9 +39,12 @@ class Inspector:
         self._box: Tag = dpg.add_child_window(parent=parent, border=False)
         self._given_theme, self._kept_theme = theme.button_theme(theme.BLUE), theme.button_theme(theme.PANEL)
         self._seen: object = None
+        threading.Thread(target=helping.prepare, name="help", daemon=True).start()
         self._handlers: list[Tag] = []  # of what is shown
         self._fields: dict[str, Tag] = {}  # by parameter, for tests and for focus
         self.inputs: set[Tag] = set()
+        self._help = Help()
+        self.help: Tag = 0  # the tooltip of the node's kind
 
     def field(self, name: str) -> Tag | None:
         """The widget of a parameter of the node that is shown."""
@@ -82,7 +88,11 @@ class Inspector:
             theme.dress(name, node.id)
             self.inputs.add(name)
             self._fields["name"] = name
-            dpg.add_text(f"{node.operator}   {category}", color=tuple(min(255, c + 70) for c in color))
+            kind = dpg.add_text(f"{node.operator}   {category}", color=tuple(min(255, c + 70) for c in color))
+            if declared is not None:
+                with dpg.tooltip(kind, delay=0.4) as self.help:
+                    self._help.show(helping.sections(declared), TIP_WIDTH)
+                self._fields["kind"] = kind
             for problem in self._core.problems.get(node.id, ()):
                 dpg.add_text(problem.found, wrap=0, color=theme.ERROR)
                 if problem.cure:
@@ -94,7 +104,8 @@ class Inspector:
                 self._flag(node, "frozen")
             self._note(node.note, lambda given: SetField((node.id,), "note", given, f"note {node.id}"))
             if declared is not None:
-                _help(declared)
+                dpg.add_separator()
+                self._help.show(helping.sections(declared))
 
     def _note(self, words: str, command: Callable[[str], Command]) -> None:
         """Several lines; what is typed in one go is one step of undo."""
@@ -276,20 +287,3 @@ def _about(param: ParamView) -> str:
     limits = [f"{word} {value:g}" for word, value in (("from", param.min), ("to", param.max)) if value is not None]
     facts = [param.type, *limits, "may be changed while it trains" if param.live else ""]
     return "\n".join(part for part in (param.doc, ", ".join(fact for fact in facts if fact)) if part)
-
-
-def _help(declared: DeclarationView) -> None:
-    """Meaning, formula and sockets, below the parameters."""
-    dpg.add_separator()
-    dpg.add_text(declared.doc, wrap=0)
-    for formula in declared.formula:
-        dpg.add_text(formula, color=theme.ACCENT, wrap=0)
-    for word, sockets in (("in", declared.inputs), ("out", declared.outputs)):
-        for socket in sockets:
-            shape = f"[{socket.pattern}] " if socket.pattern else ""
-            variable, _, group = socket.dtype.partition(":")
-            dtype = group or (variable if len(variable) > 1 else "")
-            dpg.add_text(f"{word}  {socket.name}  {shape}{dtype}", color=theme.DIM, wrap=0)
-    examples = examples_of().get(declared.name, ())
-    if examples:
-        dpg.add_text(text("view.in_examples", names=", ".join(examples)), color=theme.DIM, wrap=0)

@@ -7,6 +7,7 @@ from functools import partial
 
 from studio.camera import Rect
 from studio.commands import AddNode
+from studio.helping import brief
 from studio.nodeviews import CATEGORY_COLORS, PLAIN, Point
 from studio.search import Entry, categories, entries, search
 from studio.subgraph_commands import AddSubgraph
@@ -14,8 +15,10 @@ from studio.texts import text
 from studio.view import theme
 from studio.view.core import Core
 from studio.view.gui import Tag, clear, dpg
+from studio.view.help import Help
 
 PAYLOAD = "node"
+TIP_WIDTH = 360
 
 
 def placing(entry: Entry, at: Point) -> AddNode | AddSubgraph:
@@ -31,6 +34,7 @@ class Palette:
 
     def __init__(self, core: Core, parent: Tag, menu: Callable[[Entry, Rect], None]):
         self._core, self._menu = core, menu
+        self._help = Help()
         self._seen: object = None
         self._typed = False  # in the field, in the last frame: Enter ends that before it is heard of
         self._chosen = 0
@@ -104,7 +108,7 @@ class Palette:
             theme.dress(dpg.add_text(entry.name), entry.name)
         with dpg.tooltip(row, delay=0.4):
             dpg.add_text(entry.category, color=tuple(min(255, c + 60) for c in color))
-            theme.dress(dpg.add_text(entry.doc, wrap=320), entry.doc)
+            self._help.show(brief(entry.doc, entry.formula), TIP_WIDTH)
 
     def _pressed(self, sender: Tag, pressed: tuple[int, Tag]) -> None:
         entry = self._listed.get(pressed[1])

@@ -18,7 +18,8 @@ from studio.view.gui import FLOATING, Tag, clear, dpg, is_under_mouse
 from studio.view.palette import placing
 
 ROWS = 12
-WIDTH, HEIGHT, ROW_HEIGHT, NAME_WIDTH = 330, 392, 23, 190  # pixels at scale 1
+WIDTH, HEIGHT, ROW_HEIGHT, NAME_WIDTH = 360, 484, 23, 200  # pixels at scale 1
+FORMULA_LINES = 4  # the inspector shows all
 TOP = 24  # below the menu bar
 
 
@@ -54,6 +55,10 @@ class Search:
             dpg.bind_item_theme(box, theme.list_theme())
             self._count: Tag = dpg.add_text("", color=theme.DIM)
             self._doc: Tag = dpg.add_text("", wrap=theme.px(WIDTH - 20), color=theme.DIM)
+            self._formula: Tag = dpg.add_text("", wrap=theme.px(WIDTH - 20), color=theme.ACCENT)
+            mono = theme.load_mono()
+            if mono is not None:
+                dpg.bind_item_font(self._formula, mono)
 
     def _row(self, index: int) -> tuple[Tag, Tag]:
         with dpg.group(horizontal=True):
@@ -147,10 +152,15 @@ class Search:
                 dpg.set_value(row, place == self._chosen)
                 dpg.set_value(category, entry.category)
         dpg.set_value(self._count, text("view.found", count=len(self._found)) if len(self._found) > ROWS else "")
-        doc = self._found[self._chosen].entry.doc if self._found else text("view.nothing_found")
+        entry = self._found[self._chosen].entry if self._found else None
+        doc = entry.doc if entry is not None else text("view.nothing_found")
         line = doc.splitlines()[0] if doc else ""
         dpg.set_value(self._doc, line)
         theme.redress(self._doc, line)
+        formula = entry.formula if entry is not None else ()
+        if len(formula) > FORMULA_LINES:
+            formula = (*formula[: FORMULA_LINES - 1], "…")
+        dpg.set_value(self._formula, "\n".join(formula))
 
     def _take(self, index: int) -> None:
         """Add what is in a row, wired to the socket that the search was opened for."""

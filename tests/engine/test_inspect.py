@@ -29,7 +29,7 @@ def test_declarations():
     assert found.keys() == REGISTRY.keys()
     silu = found["silu"]
     assert (silu.kind, silu.category, silu.kernel, silu.gradient) == ("operator", "Activations", "map", "")
-    assert silu.formula == ("x * sigmoid(x)",) and silu.doc
+    assert silu.formula == ("y = x · sigmoid(x)",) and silu.doc and not silu.outputs[0].computed
     assert silu.inputs[0].pattern == "*any" and silu.outputs[0].name == "y"
     adam = inspect.declaration("Adam")
     assert adam.states == ("m", "v") and {p.name for p in adam.params if p.live} >= {"lr", "beta1"}
@@ -37,6 +37,9 @@ def test_declarations():
     assert (lr.type, lr.default, lr.min, lr.max) == ("float", 1e-3, 0.0, None)
     types = {p.type for view in found.values() for p in view.params}
     assert types == {"bool", "int", "float", "text", "ints"}
+    made_up = inspect.example("relu")
+    assert found["reshape"].outputs[0].computed and made_up and made_up.lines == ("x [-1 0.5 2] → y [0 0.5 2]",)
+    assert inspect.example("reroute") is None
     assert found["argmax"].gradient and found["cross_entropy"].role == "loss"
     with pytest.raises(dataclasses.FrozenInstanceError):
         adam.name = "other"  # pyright: ignore[reportAttributeAccessIssue]

@@ -28,6 +28,13 @@ def select(hand: Hand) -> None:
     assert document.selection.nodes == {"linear 1"}
     hand.frames(2)
     assert app.inspector.field("out_features") is not None
+    kind = app.inspector.field("kind")
+    assert kind is not None
+    hand.to(dpg.get_item_rect_min(kind))
+    hand.until(lambda: dpg.is_item_visible(app.inspector.help), 10)
+    parts = [item for group in dpg.get_item_children(app.inspector.help, 1) for item in dpg.get_item_children(group, 1)]
+    assert {"y = x weightᵀ + bias", "x f32[2 4] → y f32[2 64]"} <= {dpg.get_value(item) for item in parts}
+    hand.picture("help")
     before = document.part.nodes["relu 1"].position
     start = hand.node("relu 1")
     hand.drag(start, (start[0] + 60, start[1] + 90))

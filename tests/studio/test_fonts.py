@@ -9,7 +9,7 @@ from fontTools.fontBuilder import FontBuilder
 from fontTools.pens.t2CharStringPen import T2CharStringPen
 from PIL import Image, ImageDraw, ImageFont
 
-from munet.inspect import registry
+from munet.inspect import example, registry
 from studio import fonts
 from studio.fontmerge import letters_of, with_letters
 from studio.icons import ICONS, icon, labelled
@@ -36,7 +36,8 @@ def drawn(font: ImageFont.FreeTypeFont, letter: str) -> bytes:
 def test_all_texts_of_declarations_can_be_read(font: ImageFont.FreeTypeFont):
     letters: set[str] = set()
     for declared in registry():
-        letters |= set(declared.doc + "".join(declared.formula))
+        made_up = example(declared.name)
+        letters |= set(declared.doc + "".join((*declared.formula, *(made_up.lines if made_up else ()))))
         letters |= set("".join(param.doc for param in declared.params))
         letters |= set("".join(socket.doc for socket in (*declared.inputs, *declared.outputs)))
     assert "ᵀ" in letters or "·" in letters  # else this test looks at nothing special

@@ -13,12 +13,12 @@ import pytest
 
 from munet import Edge, Frame, Graph, Node, Problem, dump_project, parse_project, validate
 from munet.inspect import wire_shapes
-from studio import checks, commands, keys, texts
+from studio import checks, commands, helping, keys, texts
 from studio.advice import cures, refusal
 from studio.checks import Checker, Debounce, Findings, by_node, check, wires_of
 from studio.document import Document, State
 from studio.export_python import script
-from studio.nodeviews import declarations
+from studio.nodeviews import declaration_of, declarations
 from studio.search import carried, entries, fits, rank_of, search, that_give, that_take
 from studio.subgraph_commands import Collapse, Promote
 from tests.studio.helpers import PROJECTS, project
@@ -119,6 +119,56 @@ def test_reasons_name_both_ends():
     own = refusal(graph, Edge("c", "y", "c", "x"), {})
     assert own is not None
     assert own.code == "wire.self"
+
+
+# -- help of a node -------------------------------------------------------------------------------------------------------
+
+
+def help_of(name: str) -> dict[str, tuple[str, ...]]:
+    return {section.title: section.lines for section in helping.sections(declarations()[name])}
+
+
+def test_the_help_of_a_node():
+    conv = help_of("Conv2d")
+    assert list(conv) == ["", "Formula", "Shapes", "Example", "Used in the examples"]
+    assert conv["Formula"][0].startswith("y[n, o, p, q] = bias[o] + Σ")
+    assert conv["Shapes"][0] == "x  [n c h w]  float"
+    assert conv["Shapes"][1].startswith("→ y  [n out_channels h_out w_out]: h_out = ⌊")
+    assert conv["Example"][0] == "x f32[2 8 8 8] → y f32[2 16 6 6]" and "digits_lenet" in conv["Used in the examples"][0]
+    assert help_of("Adam")["Shapes"] == (
+        "loss  [*any]  number: the number to bring down",
+        "rate  a single number: optional; a schedule for lr",
+    )
+    assert help_of("reshape")["Shapes"] == ("x  [*any]  any", "→ y: `shape`")
+    assert help_of("concat")["Shapes"][0] == "x  [*any]  any: any number of wires"
+    assert list(help_of("reroute")) == ["", "Shapes"]
+    brief = helping.brief("One.\n\nTwo.", ("y = x",))
+    assert [section.lines for section in brief] == [("One.", "Two."), ("y = x",)]
+    assert helping.brief("One.", ())[-1].kind == helping.WORDS
+
+
+def test_the_help_of_a_subgraph_is_its_note():
+    document = Document(project())
+    inner = frozenset(i for i, n in document.graph.nodes.items() if n.operator in ("Linear", "relu", "tanh"))
+    document.do(Collapse(inner, "Net"))
+    document.enter("Net")
+    document.do(commands.SetProject(note="What it is for."))
+    document.leave()
+    declared = declaration_of(document.graph, document.graph.nodes["Net"])
+    assert declared is not None
+    assert next((s.title, s.lines) for s in helping.sections(declared)) == ("", ("What it is for.",))
+    assert "Example" not in {s.title for s in helping.sections(declared)}
+
+
+def test_help_is_ready_at_once_after_it_was_prepared():
+    """A frame may not wait for it: 5 ms are its share."""
+    helping.prepare()
+    longest = 0.0
+    for declared in declarations().values():
+        started = time.thread_time()
+        helping.sections(declared)
+        longest = max(longest, time.thread_time() - started)
+    assert longest < 0.005
 
 
 # -- checks ----------------------------------------------------------------------------------------------------------------
