@@ -71,7 +71,7 @@ class Subgraphs:
 
     def menu(self, entry: Entry, rect: Rect) -> None:
         """What a row of the palette offers besides being placed."""
-        rows: list[Row | None] = [Row(text("action.place"), partial(self._place, entry))]
+        rows: list[Row | None] = [Row(text("menu.place"), partial(self._place, entry))]
         if entry.block is not None:
             rows += [None, Row(text("menu.delete_block"), partial(self._ask_delete, entry.graph))]
         elif entry.graph:
