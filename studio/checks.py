@@ -35,7 +35,7 @@ def check(graph: Graph, version: int = 0, folder: Path | None = None) -> Finding
     """
     try:
         problems = tuple(validate(graph, folder)) if graph.nodes else ()  # who has drawn nothing has done nothing wrong
-        notes = () if problems else tuple(remarks(graph))
+        notes = tuple(remarks(graph)) if graph.nodes and not problems else ()
         wires = wire_shapes(graph) if graph.nodes else {}
     except (MunetError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         fault = Problem("check-failed", f"the drawing cannot be checked ({type(error).__name__}: {error})")

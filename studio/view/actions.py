@@ -116,7 +116,7 @@ class Actions:
         elif self.core.stamp is not None and storage.changed_outside(path, self.core.stamp) == "changed":
             question = text("view.changed_outside", name=path.name)
             choices = ((text("view.overwrite"), lambda: self._write(path, then)), (text("view.cancel"), lambda: None))
-            self._dialogs.ask(question, choices)
+            self._dialogs.ask(question, choices, careful=True)
         else:
             self._write(path, then)
 

@@ -57,7 +57,8 @@ class Comfort:
         }  # fmt: skip
         self.commander = Commander(self._choices, openers)
         search, popup, palette = pickers
-        self.keyboard = Keyboard(actions, search, (popup, self.commander, dialogs.files, palette), typing, core.preferences.keys)
+        others = (popup, self.commander, dialogs.files, palette)
+        self.keyboard = Keyboard(actions, search, others, dialogs.question, typing, core.preferences.keys)
         self.keymap = KeyboardMap(lambda: actions.names, lambda: shortcuts(core.preferences.keys))
         self.settings = Settings(core, self.keyboard, self._preferred)
         actions.provide(
@@ -71,7 +72,7 @@ class Comfort:
 
     def sync(self, now: float) -> None:
         """Once a frame."""
-        for part in (self.exports, self.start, self.commander, self.keymap, self.menus, self._dialogs.files):
+        for part in (self.exports, self.start, self.commander, self.keymap, self.menus, self._dialogs):
             part.sync()
         if self._core.preferences is not self._kept:
             self._kept, self._changed_at = self._core.preferences, now
@@ -82,7 +83,7 @@ class Comfort:
     @property
     def busy(self) -> bool:
         """Whether something is about to change without the person's doing."""
-        return self.exports.busy or self.start.busy or self._dialogs.files.busy or (self.keeps and self._changed_at > 0)
+        return self.exports.busy or self.start.busy or self._dialogs.busy or (self.keeps and self._changed_at > 0)
 
     @property
     def inputs(self) -> set[Tag]:

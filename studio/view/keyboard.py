@@ -32,17 +32,19 @@ class Picker(Protocol):
 
 class Keyboard:
     """`typing` says whether a text field is edited; then only actions that allow it are started. Arrows and Enter are first
-    of all those of a picker that is open."""
+    of all those of a picker that is open; while there is a question, no other key does anything but Escape."""
 
     def __init__(
         self,
         actions: Actions,
         search: Search,
         pickers: Sequence[Picker],
+        question: Picker,
         typing: Callable[[], bool],
         changes: Mapping[str, str],
     ):
         self._actions, self._search, self._pickers, self._typing = actions, search, (search, *pickers), typing
+        self._question = question
         self._keys, self._names = keymap(changes), key_names()
         self.catch: Callable[[str], None] | None = None  # gets the next key press instead, to make it a shortcut
         self.events = 0
@@ -64,11 +66,22 @@ class Keyboard:
         if self.catch is not None:
             self.catch(normal("+".join([*held, name])))
             return
+        if self._question.is_open:
+            self._answer(name)
+            return
         if any(picker.is_open and self._picks(picker, name) for picker in self._pickers):
             return
         action = action_for(name, held, self._keys, typing=self._typing())
         if action:
             self._actions.run(action)
+
+    def _answer(self, name: str) -> None:
+        if name in ("Left", "Up", "Right", "Down", "Tab"):
+            self._question.move(-1 if name in ("Left", "Up") else 1)
+        elif name == "Enter":
+            self._question.enter()
+        elif name == "Escape":
+            self._actions.run("cancel")
 
     def _picks(self, picker: Picker, name: str) -> bool:
         """A picker's own keys; whether the key was one of them."""

@@ -9,7 +9,7 @@ from studio.texts import text
 from studio.view import theme
 from studio.view.gui import FLOATING, Tag, clear, dpg, is_under_mouse
 
-WIDTH, HEIGHT, COLUMNS = 940, 640, 3
+WIDTH, HEIGHT, COLUMNS = 940, 760, 3
 MOUSE = ("select", "box", "pan", "zoom", "add", "wire", "cut", "insert", "reroute", "drag_copy", "enter", "menu")
 Row = tuple[str, str]  # what, and by which keys
 

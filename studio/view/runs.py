@@ -141,7 +141,7 @@ class Runs:
         if self._past.listing.label(run).pinned:
             question = f"{text('runs.is_pinned')} {question}"
         choices = ((text("runs.delete"), partial(self._past.delete, run)), (text("view.cancel"), lambda: None))
-        self._dialogs.ask(question, choices)
+        self._dialogs.ask(question, choices, careful=True)
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
@@ -189,7 +189,7 @@ class Runs:
         facts = {"step": checkpoint.step, "name": Path(checkpoint.path).name, "size": bytes_text(checkpoint.size_bytes)}
         delete = partial(self._past.delete_checkpoint, checkpoint)
         choices = ((text("runs.delete"), delete), (text("view.cancel"), lambda: None))
-        self._dialogs.ask(text("runs.ask_delete_checkpoint", **facts), choices)
+        self._dialogs.ask(text("runs.ask_delete_checkpoint", **facts), choices, careful=True)
 
 
 _PINS: dict[bool, Tag] = {}

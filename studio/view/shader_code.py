@@ -275,7 +275,7 @@ class ShaderCode:
             (text("view.overwrite"), overwrite), (text("shader.take_other"), lambda: self._forget_typed(path)),
             (text("view.cancel"), lambda: None),
         )  # fmt: skip
-        self._dialogs.ask(text("view.changed_outside", name=path.name), choices)
+        self._dialogs.ask(text("view.changed_outside", name=path.name), choices, careful=True)
 
     def unless_unsaved(self, then: Callable[[], None]) -> None:
         """Go on at once, or once it is known what becomes of what was typed and not saved."""
@@ -358,7 +358,7 @@ class ShaderCode:
             choices = (
                 (text("shader.delete"), lambda: self._submit(say.Delete(view.path))), (text("view.cancel"), lambda: None),
             )  # fmt: skip
-            self._dialogs.ask(text("shader.delete_ask", name=view.path.name), choices)
+            self._dialogs.ask(text("shader.delete_ask", name=view.path.name), choices, careful=True)
 
     def name_copy(self) -> None:
         """Ask for the name of a new variant, and what it is to begin as."""

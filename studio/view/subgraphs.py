@@ -87,7 +87,7 @@ class Subgraphs:
     def _ask_delete(self, name: str) -> None:
         question = text("block.ask_delete", name=name)
         choices = ((text("menu.delete_block"), lambda: self._delete_block(name)), (text("view.cancel"), lambda: None))
-        self._dialogs.ask(question, choices)
+        self._dialogs.ask(question, choices, careful=True)
 
     def _delete_block(self, name: str) -> None:
         block = next((block for block in self._core.shelf.blocks if block.name == name), None)

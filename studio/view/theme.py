@@ -178,6 +178,10 @@ def apply(scale: float) -> None:
                 dpg.add_theme_style(getattr(dpg, f"mvStyleVar_{name}"), x * scale)
     with dpg.theme_component(dpg.mvAll, parent=theme):
         dpg.add_theme_style(dpg.mvPlotStyleVar_PlotMinSize, 60, 60, category=dpg.mvThemeCat_Plots)
+    for kind in (dpg.mvCheckbox, dpg.mvRadioButton):  # an empty one must be seen
+        with dpg.theme_component(kind, parent=theme):
+            dpg.add_theme_color(dpg.mvThemeCol_FrameBg, LINE)
+            dpg.add_theme_color(dpg.mvThemeCol_FrameBgHovered, (76, 83, 97))
     with dpg.theme_component(dpg.mvButton, enabled_state=False, parent=theme):
         dpg.add_theme_color(dpg.mvThemeCol_Text, (88, 94, 106))
         for name in ("Button", "ButtonHovered", "ButtonActive"):

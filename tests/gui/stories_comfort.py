@@ -187,6 +187,37 @@ def exports(hand: Hand) -> None:
     hand.key(*["Down"] * down, "Return")
     hand.frames(3)
     assert not files.is_open and core.document.path == hand.folder / "saved.v2.json"
+    _questions(hand)
+
+
+def _questions(hand: Hand) -> None:
+    """Unsaved changes before something else: answered by the mouse and by arrows and Enter; then another dialog comes."""
+    app = hand.app
+    core, files = app.core, app.dialogs.files
+    ask = lambda: app.dialogs.question.is_open  # noqa: E731
+    core.edit(SetProject(note="changed"))
+    hand.key("ctrl+o")
+    hand.until(ask, 10)
+    hand.key("ctrl+n", "F5", "Escape")  # only Escape is for the question
+    assert not ask() and core.document.dirty and core.document.part.nodes
+    hand.key("ctrl+o")
+    hand.until(ask, 10)
+    hand.frames(3)
+    hand.picture("question")
+    hand.press(app.dialogs.buttons["Don't save"])
+    hand.until(lambda: files.is_open and not files.busy, 10)
+    hand.frames(3)
+    hand.key("Escape")
+    assert not files.is_open and core.document.dirty
+    core.document.path = None  # as if it had never been saved
+    hand.key("ctrl+n")
+    hand.until(ask, 10)
+    for _ in range(20):  # the first key may come too early, on purpose
+        if ask():
+            hand.key("Right", "Left", "Return")  # Save
+    hand.file(hand.folder / "told.json")
+    hand.until(lambda: not core.document.part.nodes, 10)
+    assert load_project(hand.folder / "told.json").note == "changed"
 
 
 def settings(hand: Hand) -> None:
