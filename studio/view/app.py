@@ -31,6 +31,7 @@ from studio.view.dialogs import Dialogs
 from studio.view.editing import Editing
 from studio.view.fusion import Fusion
 from studio.view.gui import Tag, dpg, is_typing
+from studio.view.inside import Inside
 from studio.view.inspector import Inspector
 from studio.view.live import Live
 from studio.view.log import Log
@@ -205,6 +206,9 @@ class App:
         self.preview = Preview(core, box("preview"), self.looks)
         self.tensor = TensorPanel(core, box("tensor"), self.looks, self._save_tensor)
         self._seen_panels |= {"preview": self.preview, "tensor": self.tensor}
+        looks = self.preview, self.tensor
+        inside = Inside(core, self.panels, self.passes, self.code, self.memory, self.timeline, *looks, self.shaders)
+        self.actions.provide(**inside.actions)
         self.actions.provide(show_preview=self.live.toggle, show_values=self._show_values)
         self.actions.provide(show_shaders=lambda: self.panels.show("shaders"), save=self._save, quit=self._quit)
 

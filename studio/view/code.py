@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from munet import Session, inspect
+from studio.cycle import after
 from studio.icons import labelled
 from studio.passrows import passes_of_nodes
 from studio.texts import text
@@ -44,7 +45,7 @@ class Code:
             self._passes: Tag = dpg.add_combo((), width=330, callback=self._picked, show=False)
             names = [text(f"code.{name}") for name in ("both", "ir", "glsl")]
             self.choice: Tag = dpg.add_radio_button(names, default_value=names[0], horizontal=True, callback=self._chose)
-            self.copy: Tag = dpg.add_button(label=labelled("copy", text("code.copy")), callback=self._copy, show=False)
+            self.copy: Tag = dpg.add_button(label=labelled("copy", text("code.copy")), callback=self.copy_shown, show=False)
             self._hint: Tag = dpg.add_text("", color=theme.DIM)
         self._both: Tag = dpg.add_group(parent=parent, horizontal=True)
         self.ir, self.glsl = CodeView(self._both), CodeView(self._both)
@@ -107,13 +108,19 @@ class Code:
         self._what = next(name for name in ("both", "ir", "glsl") if text(f"code.{name}") == label)
         self._arrange()
 
+    def next_view(self) -> None:
+        """Both texts, the IR, the GLSL."""
+        self._what = after(self._what, ("both", "ir", "glsl"))
+        dpg.set_value(self.choice, text(f"code.{self._what}"))
+        self._arrange()
+
     def _arrange(self) -> None:
         scale = dpg.get_global_font_scale()
         two = self._what == "both" and self._room >= ROOM_FOR_TWO * scale
         dpg.configure_item(self.ir.box, show=two or self._what in ("ir", "both"), width=int(self._room * 0.46) if two else -1)
         dpg.configure_item(self.glsl.box, show=two or self._what == "glsl")
 
-    def _copy(self) -> None:
+    def copy_shown(self) -> None:
         """What is shown, as text."""
         shown = [view for view in (self.ir, self.glsl) if dpg.is_item_shown(view.box)]
         dpg.set_clipboard_text("\n\n".join(view.text for view in shown))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from munet import Session
 from munet.inspect import MemoryPlan, PassView
+from studio.cycle import after
 from studio.figures import bytes_text
 from studio.memorymap import KINDS, Map, Rect, figures, map_of, told
 from studio.texts import text
@@ -168,6 +169,16 @@ class Memory:
 
     def _under_mouse(self) -> Rect | None:
         return self.map.at(self.mouse.at[0], self.mouse.at[1], self.box.units(SLACK_PX)[1])
+
+    def next_area(self) -> None:
+        """Results, states, all."""
+        self._area = after(self._area, tuple(AREAS))
+        dpg.set_value(self.areas, text(f"memory.{self._area}"))
+
+    def next_way(self) -> None:
+        """Colours by kind or by node."""
+        self._by = after(self._by, ("kind", "node"))
+        dpg.set_value(self._ways, text(f"memory.by_{self._by}"))
 
     def _chose_area(self, sender: Tag, label: str) -> None:
         self._area = next(name for name in AREAS if text(f"memory.{name}") == label)

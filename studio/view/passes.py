@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from studio.cycle import after
 from studio.figures import bytes_text, three, us_text
 from studio.icons import labelled
 from studio.passrows import BY_NAME, COLUMNS, PassRow, passes_of_nodes, rows_of, sorted_rows
@@ -185,6 +186,19 @@ class Passes:
         self._sort = (self._columns.get(column, "index"), way < 0)
         self._arrange()
 
+    def sort_next(self) -> None:
+        """By time, by the share of the limit, in running order."""
+        ways = (("index", False), ("us", True), ("limit", True))
+        self._sort = after(self._sort, ways)
+        self._arrange()
+
+    def step(self, by: int) -> None:
+        """Choose the next pass of the list as it is sorted."""
+        order = self.order or tuple(view.index for view in self._core.trainer.passes)
+        chosen = self._machine.pass_
+        index = after(-1 if chosen is None else chosen, order, by)
+        self._machine.choose(index, self._core.trainer.passes[index].nodes)
+
     def _arrange(self) -> None:
         if not self._shown:
             return
@@ -206,8 +220,9 @@ class Passes:
         for index, made in self._rows.items():
             dpg.set_value(made.selectable, index == chosen if chosen is not None else index in found)
         clicked, self._clicked = self._clicked, False
-        if found and not clicked:
-            first = next((place for place, row in enumerate(self._shown) if row.view.index in found), 0)
+        if (found or chosen is not None) and not clicked:
+            looked_for = found if chosen is None else {chosen}
+            first = next((place for place, row in enumerate(self._shown) if row.view.index in looked_for), 0)
             dpg.set_y_scroll(self._table, first * self._row_height)
 
     @property

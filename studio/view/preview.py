@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from studio.cycle import after
 from studio.previews import KINDS, Bars, Confusion, Facts, Fault, Letters, Picture, Plane, Seen, Wish, look
 from studio.texts import text
 from studio.view import theme
@@ -58,6 +59,17 @@ class Preview:
     def _choose_output(self, sender: Tag, socket: str) -> None:
         known = self.seen.sockets if self.seen is not None else ()
         self.wish = replace(self.wish, socket=next((name for name in known if _socket(name) == socket), ""))
+
+    def next_kind(self) -> None:
+        """Another of the kinds that the node has."""
+        if self.seen is not None and self.seen.kinds:
+            self.wish = replace(self.wish, kind=after(self.seen.kind, self.seen.kinds))
+
+    def next_sample(self) -> None:
+        samples = self.seen.shown.samples if self.seen is not None and isinstance(self.seen.shown, Picture) else 0
+        if samples > 1:
+            self.wish = replace(self.wish, sample=(self.wish.sample + 1) % samples)
+            dpg.set_value(self.sample, self.wish.sample)
 
     def _redraw(self) -> None:
         self._changed = True

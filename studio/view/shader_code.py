@@ -54,7 +54,7 @@ class ShaderCode:
         with dpg.group(parent=self._box, horizontal=True) as self._bar:
             for name, icon, call in (
                 ("verify", "flask", self.verify), ("edit", "edit", self.edit), ("save", "save", self.save),
-                ("revert", "undo", self._revert), ("editor", "external", self.open_editor), ("new", "add", self.name_copy),
+                ("revert", "undo", self.revert), ("editor", "external", self.open_editor), ("new", "add", self.name_copy),
                 ("forget", "refresh", self.forget), ("delete", "delete", self.ask_delete),
             ):  # fmt: skip
                 words = text(f"shader.{name}")
@@ -303,7 +303,8 @@ class ShaderCode:
         if self.view is not None and self.view.path == news.path:
             self._show()
 
-    def _revert(self) -> None:
+    def revert(self) -> None:
+        """Forget what was typed and not saved."""
         if self.view is not None:
             self._forget_typed(self.view.path)
 
@@ -354,7 +355,9 @@ class ShaderCode:
 
     def ask_delete(self) -> None:
         view = self.view
-        if view is not None and view.own:
+        if view is not None and not view.own:
+            self._core.say(text("shader.not_own", name=view.path.name), error=True)
+        elif view is not None:
             choices = (
                 (text("shader.delete"), lambda: self._submit(say.Delete(view.path))), (text("view.cancel"), lambda: None),
             )  # fmt: skip

@@ -6,12 +6,14 @@ while another panel is in front. `sync` draws, while the panel is seen.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from munet import Session
 from munet.shaders import BROKEN, OK, REFUSED, UNVERIFIED, WRONG, contraction_sizes
 from studio import shaderdesk as say
+from studio.cycle import after
 from studio.icons import icon, labelled
 from studio.shaderdesk import Desk, Request
 from studio.shaders import ICONS, Key, Row, contract_lines, details, find, rows
@@ -43,13 +45,14 @@ class Shaders:
         self._version = 0  # counts what the desk has told
         self._synced = -UNSEEN_S
         self._recompile = False
+        self._waiting: Callable[[], object] | None = None
         with dpg.group(parent=parent, horizontal=True):
             with dpg.child_window(width=theme.px(LIST_WIDTH), border=False):
                 with dpg.group(horizontal=True):
                     self.verify_all: Tag = dpg.add_button(
-                        label=labelled("flask", text("shader.verify_all")), callback=lambda: self._submit(say.Verify())
+                        label=labelled("flask", text("shader.verify_all")), callback=self.verify_every
                     )  # fmt: skip
-                    self.tune: Tag = dpg.add_button(label=labelled("tune", text("shader.tune")), callback=self._tune)
+                    self.tune: Tag = dpg.add_button(label=labelled("tune", text("shader.tune")), callback=self.tune_sizes)
                     theme.tip(self.tune, text("shader.tune_tip"))
                 with dpg.group(horizontal=True, show=False) as self._progress:
                     self._bar: Tag = dpg.add_progress_bar(width=theme.px(LIST_WIDTH - 84), height=theme.px(22))
@@ -66,7 +69,7 @@ class Shaders:
     @property
     def busy(self) -> bool:
         """Whether something is awaited."""
-        return self.desk.busy or self._recompile or self.code.busy
+        return self.desk.busy or self._recompile or self._waiting is not None or self.code.busy
 
     @property
     def inputs(self) -> tuple[Tag, ...]:
@@ -137,6 +140,9 @@ class Shaders:
         if state != self._drawn:
             self._drawn = state
             self._draw()
+        if self._waiting is not None and self.code.view is not None:
+            call, self._waiting = self._waiting, None
+            call()
         self.code.sync()
 
     def _draw(self) -> None:
@@ -194,10 +200,25 @@ class Shaders:
 
     # -- what is asked for ---------------------------------------------------------------------------------------------
 
+    def verify_every(self) -> None:
+        self._submit(say.Verify())
+
+    def step(self, by: int) -> None:
+        """To another variant of the list."""
+        if self.rows:
+            self._choose(after(self.chosen or ("", ""), tuple(self.rows), by))
+
+    def when_known(self, call: Callable[[], object]) -> None:
+        """Do something with the variant that is shown: at once, or as soon as one is."""
+        if self.code.view is not None:
+            call()
+        else:
+            self._waiting = call
+
     def _submit(self, request: Request) -> None:
         self.desk.submit(request)
 
-    def _tune(self) -> None:
+    def tune_sizes(self) -> None:
         """Time variants for the sizes of the compiled step."""
 
         def sizes(session: Session) -> list[dict[str, int]]:

@@ -15,6 +15,7 @@ import numpy as np
 from munet import MunetError, Session, write_file
 from munet.inspect import TensorView, summary
 from studio import messages, slices, toning
+from studio.cycle import after
 from studio.icons import icon
 from studio.texts import text
 from studio.view import theme
@@ -58,7 +59,7 @@ class TensorPanel:
                 self._facts: Tag = dpg.add_text("", wrap=0, color=theme.DIM)
             self._strange: Tag = dpg.add_text("", wrap=0, color=theme.ERROR, show=False)
             with dpg.group(horizontal=True):
-                self.copy: Tag = dpg.add_button(label=text("tensor.copy"), callback=self._copy)
+                self.copy: Tag = dpg.add_button(label=text("tensor.copy"), callback=self.copy_numbers)
                 self.save: Tag = dpg.add_button(label=text("tensor.npy"), callback=self._save)
                 self._turns: dict[str, Tag] = {word: dpg.add_combo([], width=82, callback=self._turn, user_data=word, show=False)
                                                for word in ("down", "right")}  # fmt: skip
@@ -73,6 +74,17 @@ class TensorPanel:
 
     def _choose_batch(self, sender: Tag, title: str) -> None:
         self.batch = next((batch for batch in (HELD, TRAINING, GRADIENT) if self._batch_title(batch) == title), HELD)
+
+    def next_tensor(self) -> None:
+        """Another one of the node."""
+        if self.tensors:
+            self.name = after(self.name, [tensor.name for tensor in self.tensors])
+
+    def next_batch(self) -> None:
+        """Held-out samples, the next step of training, or the gradient there."""
+        tensor = self.tensor
+        if tensor is not None:
+            self.batch = after(self.batch, _batches(tensor))
 
     def _batch_title(self, batch: str) -> str:
         return text(f"tensor.{batch}")
@@ -138,7 +150,7 @@ class TensorPanel:
         """The choices above the table: tensors, batches, axes, and the places along them."""
         tensor = self.tensor
         shape = self.values.shape if self.values is not None else ()
-        batches = [] if tensor is None else [HELD, TRAINING, GRADIENT] if tensor.socket else [HELD, GRADIENT]
+        batches = [] if tensor is None else _batches(tensor)
         width = dpg.get_item_rect_size(self._parent)[0] - MARGIN
         now = (self.tensors, self.name, self.batch, shape, self.cut.down, self.cut.across, width)
         if now == self._controls_seen:
@@ -231,7 +243,8 @@ class TensorPanel:
 
     # -- out of the studio ---------------------------------------------------------------------------------------------
 
-    def _copy(self) -> None:
+    def copy_numbers(self) -> None:
+        """The slice that is shown, as text."""
         if self.values is not None:
             plane = slices.plane_of(self.values, self.cut)
             dpg.set_clipboard_text(slices.as_text(plane))
@@ -276,6 +289,10 @@ def _title(tensor: TensorView) -> str:
     if tensor.kind == "input":
         return f"in {tensor.socket}: {tensor.name}"
     return tensor.name
+
+
+def _batches(tensor: TensorView) -> list[str]:
+    return [HELD, TRAINING, GRADIENT] if tensor.socket else [HELD, GRADIENT]
 
 
 def _axis(word: str, axis: int) -> str:

@@ -50,7 +50,7 @@ class TimelinePanel:
             measure: Tag = dpg.add_button(label=labelled("clock", text("view.measure")), callback=self._measure)
             theme.tip(measure, text("passes.tip_measure"))
             label = labelled("download", text("timeline.export"))
-            self.export: Tag = dpg.add_button(label=label, callback=self._export, show=False)
+            self.export: Tag = dpg.add_button(label=label, callback=self.ask_export, show=False)
             theme.tip(self.export, text("timeline.tip_export"))
             self._total: Tag = dpg.add_text(text("timeline.none"), color=theme.DIM)
         self.box = PlotBox(parent, invert=True)
@@ -182,8 +182,11 @@ class TimelinePanel:
     def _measure(self) -> None:
         self._machine.core.trainer.measure()
 
-    def _export(self) -> None:
-        timings = self._timings
+    def ask_export(self) -> None:
+        """Where to write the times as a trace."""
+        timings = self._machine.core.trainer.timings
+        if timings is None:
+            self._machine.core.say(text("timeline.none"), error=True)
         if timings is not None:
             self._ask_file(lambda path: self._write(timings, path))
 

@@ -71,6 +71,18 @@ def machine_passes(hand: Hand) -> None:
     expected = {p.index for p in passes if "linear 2" in p.nodes}
     assert app.passes.marked == expected and len(expected) > 1
     assert app.passes.scrolled > 0
+    hand.key("ctrl+Down")  # by keys: the first, the next, the last; it is chosen in all panels
+    assert app.machine.pass_ == 0 and app.passes.marked == {0}
+    hand.key("ctrl+Down")
+    assert app.machine.pass_ == 1 and document.selection.nodes == set(passes[1].nodes)
+    hand.key("ctrl+Up", "ctrl+Up")
+    hand.frames(3)
+    assert app.machine.pass_ == len(passes) - 1 and app.passes.marked == {len(passes) - 1}
+    app.actions.run("sort_passes")
+    assert app.passes.order == tuple(sorted(us, key=lambda index: -us[index]))
+    old = app.core.trainer.timings
+    hand.key("F7")
+    hand.until(lambda: app.core.trainer.timings is not old)
     assert len(np.unique(hand.picture("passes")[560:760, 200:950].reshape(-1, 3), axis=0)) > 50
 
 
@@ -105,6 +117,10 @@ def machine_code(hand: Hand) -> None:
     assert statistics.median(times) < 0.03 and max(view.drawn) > 600
     app.machine.choose(2, app.core.trainer.passes[2].nodes)
     hand.frames(4)
+    for shown in ((True, False), (False, True), (True, True)):
+        app.actions.run("code_view")
+        hand.frames(4)
+        assert (dpg.is_item_shown(app.code.ir.box), dpg.is_item_shown(app.code.glsl.box)) == shown
     assert app.code.index == 2 and "conv 2" in app.code.ir.text
     hand.picture("code")
 
@@ -134,6 +150,12 @@ def machine_memory(hand: Hand) -> None:
     app.core.document.select(selected(["conv 2"]))
     hand.frames(3)
     assert memory.lit == {"conv 2"}
+    before_all = len(memory.map.rects)
+    for _ in range(2):
+        app.actions.run("memory_area")
+    app.actions.run("memory_colours")
+    hand.frames(4)
+    assert len(memory.map.rects) > before_all and {rect.value.role for rect in memory.map.rects} >= {"state", "data", "temporary"}
     hand.picture("memory")
 
 

@@ -64,6 +64,11 @@ def previews(hand: Hand) -> None:
     hand.frames(3)
     assert "samples of class" in dpg.get_value(app.preview.confusion.told)
     assert isinstance(choose(hand, "conv 1"), Picture)
+    hand.key("alt+p")
+    hand.until(lambda: app.preview.seen is not None and app.preview.seen.wish.sample == 1)
+    hand.key("shift+p")  # from kind to kind by a key
+    hand.until(lambda: app.preview.seen is not None and app.preview.seen.kind == "histogram")
+    assert isinstance(choose(hand, "conv 1"), Picture)
     before = app.preview.seen
     core.preferences = replace(core.preferences, look_every_s=0.2)
     app.actions.run("run")
@@ -135,7 +140,9 @@ def tensors(hand: Hand) -> None:
     hand.press(panel.copy)
     rows = [row.split("\t") for row in dpg.get_clipboard_text().split("\n")]
     np.testing.assert_array_equal(np.array(rows, np.float32), panel.values[0, 0])
-    panel.name = "conv 1/weight"
+    for _ in range(len(panel.tensors)):
+        if panel.name != "conv 1/weight":
+            hand.key("shift+v")
     hand.until(lambda: panel.values is not None and panel.values.shape == (6, 1, 5, 5))
     hand.picture("tensor")
     hand.click(hand.node("conv 1"))

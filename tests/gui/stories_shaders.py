@@ -111,12 +111,15 @@ def shader_studio(hand: Hand) -> None:
     hand.key("ctrl+s")
     hand.until(lambda: path.read_text().endswith("// typed here\n") and path not in panel.code.drafts, 20)
     hand.until(lambda: view("mine", hand).verdict == shaders.OK, 60)
-    hand.press(panel.code.buttons["edit"])
+    hand.key("ctrl+e")
     assert not panel.code.editing
+    hand.key("alt+comma", "alt+period")  # to the variant before, and back
+    hand.frames(4)
+    assert panel.chosen == MINE and panel.code.view is not None and panel.code.view.path == path
 
     # tuned, forgotten, deleted
     hand.until(lambda: not panel.busy, 60)
-    hand.press(panel.tune)
+    app.actions.run("shader_tune")
     hand.until(lambda: bool(view("mine", hand).times), 60)
     hand.until(lambda: not panel.busy, 60)
     hand.frames(4)

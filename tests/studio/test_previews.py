@@ -23,6 +23,7 @@ from studio.previews import (
     Seen,
     Wish,
     confusion,
+    judged,
     kinds_of,
     look,
     marks,
@@ -212,6 +213,31 @@ def test_looks_at_a_convolutional_network(digits: munet.Session):
         np.testing.assert_array_equal(array, before[name], err_msg=name)
 
 
+def test_the_network_is_judged_as_an_evaluation_judges_it():
+    for name, steps in (("iris_mlp", 40), ("spiral_mlp", 60)):
+        with munet.Session.open(load(name), "cpu") as session:
+            for _ in session.train(steps):
+                pass
+            why = purpose(load(name))
+            label, said = judged(session, why, 10_000)
+            matrix = Confusion(confusion(label, said, why.classes))
+            assert matrix.counts.sum() == len(label) and 0.4 < matrix.accuracy
+            assert matrix.accuracy == pytest.approx(session.evaluate()["accuracy"], abs=1e-6)
+
+
+def test_samples_are_shown_with_what_the_network_says_of_them(digits: munet.Session):
+    why = purpose(load("digits_lenet"))
+    shown = look(digits, Wish(""), why).shown
+    assert isinstance(shown, Picture)
+    held = digits.look([why.images, why.target], 20)
+    said = digits.predict({why.images: held[why.images]}, [why.scores])[why.scores].argmax(axis=-1)
+    right = said == held[why.target]
+    assert shown.right == tuple(right)
+    assert shown.captions == tuple(
+        f"{a}" if a == b else f"{a} ({b})" for a, b in zip(said, held[why.target], strict=True)
+    )  # fmt: skip
+
+
 def test_maps_are_toned_together_and_samples_can_be_chosen():
     values = np.zeros((3, 5, 4, 4), np.float32)
     values[2, 4] = 7.0
@@ -270,7 +296,11 @@ def test_text_is_written_letter_by_letter_and_goes_on_where_it_was():
         begun = Writing(why.letters, why.scores, why.file, "To b\x00e", 12, temperature=0.5)
         slow = write(session, begun, limit_s=0.0)
         assert slow.left == 11 and slow.written.startswith("To be") and len(slow.written) == 6
-        assert write(session, slow).written == write(session, begun).written
+        whole = write(session, begun, limit_s=60.0)
+        assert write(session, slow, limit_s=60.0).written == whole.written and whole.left == 0
+        for _ in session.train(20):
+            pass
+        assert write(session, begun, limit_s=60.0).written != whole.written  # it has learnt: the same draws give another text
 
 
 def test_letters_are_drawn_by_their_scores():
