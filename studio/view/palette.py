@@ -41,9 +41,11 @@ class Palette:
         self.input: Tag = dpg.add_input_text(parent=parent, hint=text("view.find"), width=-1, callback=self._search)
         self.rows: dict[str, Tag] = {}  # by name of what is listed, "block NAME" for saved ones
         self._listed: dict[Tag, Entry] = {}
+        self.tips: dict[Tag, Tag] = {}  # tooltips that are empty still, by row
         self._list: Tag = dpg.add_child_window(parent=parent, border=False)
         with dpg.item_handler_registry() as self._presses:
             dpg.add_item_clicked_handler(button=1, callback=self._pressed)
+            dpg.add_item_hover_handler(callback=self._hovered)
 
     @property
     def is_open(self) -> bool:
@@ -72,16 +74,16 @@ class Palette:
         clear(self._list)
         self.rows.clear()
         self._listed.clear()
+        self.tips.clear()
         document = self._core.document
         query = dpg.get_value(self.input)
         theme.redress(self.input, query)
         among = entries(document.graph, document.state.owner, self._core.shelf.blocks)
         found = [hit.entry for hit in search(query, among)]
         for category, group in categories(found).items():
-            color = CATEGORY_COLORS.get(category, PLAIN)
             with dpg.tree_node(label=category, parent=self._list, default_open=bool(query), span_full_width=True):
                 for entry in group:
-                    self._row(entry, color)
+                    self._row(entry)
         self._chosen = max(0, min(self._chosen, len(self._listed) - 1))
         self._show()
 
@@ -97,7 +99,7 @@ class Palette:
                 if not 0 <= y <= room:
                     dpg.set_y_scroll(self._list, max(0.0, dpg.get_y_scroll(self._list) + y - room / 2))
 
-    def _row(self, entry: Entry, color: tuple[int, int, int]) -> None:
+    def _row(self, entry: Entry) -> None:
         row = dpg.add_selectable(label=entry.name)
         dpg.configure_item(row, callback=partial(self._clicked, entry, row))
         self.rows[f"block {entry.name}" if entry.block is not None else entry.name] = row
@@ -106,9 +108,19 @@ class Palette:
         dpg.bind_item_handler_registry(row, self._presses)
         with dpg.drag_payload(parent=row, payload_type=PAYLOAD, drag_data=entry):
             theme.dress(dpg.add_text(entry.name), entry.name)
-        with dpg.tooltip(row, delay=0.4):
-            dpg.add_text(entry.category, color=tuple(min(255, c + 60) for c in color))
-            self._help.show(brief(entry.doc, entry.formula), TIP_WIDTH)
+        self.tips[row] = dpg.add_tooltip(row, delay=0.4)
+
+    def _hovered(self, sender: Tag, row: Tag) -> None:
+        """Only then a row gets its help: all of them at once would hold up each letter that is typed."""
+        tip = self.tips.pop(row, None)
+        if tip is None:
+            return
+        entry = self._listed[row]
+        color = CATEGORY_COLORS.get(entry.category, PLAIN)
+        dpg.push_container_stack(tip)
+        dpg.add_text(entry.category, color=tuple(min(255, c + 60) for c in color))
+        self._help.show(brief(entry.doc, entry.formula), TIP_WIDTH)
+        dpg.pop_container_stack()
 
     def _pressed(self, sender: Tag, pressed: tuple[int, Tag]) -> None:
         entry = self._listed.get(pressed[1])

@@ -107,6 +107,9 @@ def by_mouse(hand: Hand) -> None:
     hand.frames(4)
     row = app.palette.rows["tanh"]
     left, top = dpg.get_item_rect_min(row)
+    assert row in app.palette.tips
+    hand.to((left + 20, top + 8))
+    assert row not in app.palette.tips  # it has got its help
     drag(hand, (left + 20, top + 8), free(hand, (230, 330)))
     assert "tanh" in document.part.nodes
     x, y = document.part.nodes["tanh"].position
