@@ -101,6 +101,7 @@ ACTIONS = (
     Action("evaluate", "train", ("F9",), typing=True),
     Action("resume_last", "train", ("Ctrl+Shift+K",)),
     Action("overlay_last", "train"),
+    Action("next_device", "train"),
     Action("plot_log", "train"),
     Action("plot_follow", "train"),
     Action("export_plot_png", "train"),

@@ -95,6 +95,7 @@ ENGLISH: Mapping[str, str] = {
     "action.evaluate": "Evaluate now",
     "action.resume_last": "Resume from the last checkpoint",
     "action.overlay_last": "Plots: earlier run",
+    "action.next_device": "Train on the next device",
     "action.plot_log": "Plots: logarithmic axis",
     "action.plot_follow": "Plots: follow the newest steps",
     "action.export_plot_png": "Export plots as PNG...",

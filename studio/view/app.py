@@ -187,7 +187,7 @@ class App:
         self.actions.provide(
             step_many=lambda: trainer.step(dpg.get_value(self.train.count)), evaluate=trainer.evaluate,
             checkpoint=trainer.save_checkpoint, export_plot_png=self.plots.export_png, export_csv=self.plots.export_csv,
-            plot_log=self.plots.toggle_log, plot_follow=self.plots.toggle_follow,
+            next_device=self.devices.next, plot_log=self.plots.toggle_log, plot_follow=self.plots.toggle_follow,
             overlay_last=self.past.lay_last_over, resume_last=self.past.resume_last,
         )  # fmt: skip
         self._build_looks()
@@ -249,7 +249,7 @@ class App:
 
     def _is_awake(self, now: float) -> bool:
         events = self.mouse.events + self.comfort.keyboard.events + self.canvas.version
-        others = (self.core, self.comfort, self.editing, self.shaders, self.past, self.plots)
+        others = (self.core, self.comfort, self.editing, self.shaders, self.past, self.plots, self.devices)
         if events != self._seen_events or any(part.busy for part in others):
             self._seen_events = events
             self._awake_until = now + AWAKE_S
@@ -267,6 +267,7 @@ class App:
         self.live.sync(now)
         self.past.sync()
         self.plots.hear()
+        self.devices.hear()
         self.shaders.tick(now)
         self.comfort.sync(now)
         self.problems.sync()

@@ -31,7 +31,7 @@ class Chart:
         self._y: Tag = dpg.add_plot_axis(dpg.mvYAxis, parent=self.plot, no_menus=True, tick_format="%.3g")
         dpg.bind_item_theme(self.plot, _plot_theme())
         self._lines: dict[str, tuple[Tag, str, object]] = {}
-        self._themes: dict[tuple[str, Rgb], Tag] = {}
+        self._themes: dict[tuple[str, Rgb, bool], Tag] = {}
         self._order: tuple[str, ...] = ()
         self._log, self._roomy = False, True
 
@@ -39,6 +39,10 @@ class Chart:
     def shown(self) -> tuple[str, ...]:
         """Keys of the curves in it."""
         return tuple(self._lines)
+
+    @property
+    def is_log(self) -> bool:
+        return dpg.get_item_configuration(self._y)["scale"] == dpg.mvPlotScale_Log10
 
     @property
     def limits(self) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -68,15 +72,23 @@ class Chart:
         data = drawn(curve, log)
         if made is not None:
             dpg.set_value(made[0], list(data))
+            self._dress(made[0], curve, len(data[0]))
             self._lines[curve.key] = (made[0], curve.name, mark)
             return
         add = dpg.add_scatter_series if curve.kind == HELD_OUT else dpg.add_line_series
         tag = add(*data, label=curve.name, parent=self._y)
-        look = (curve.kind, curve.color)
+        self._dress(tag, curve, len(data[0]))
+        self._lines[curve.key] = (tag, curve.name, mark)
+
+    def _dress(self, tag: Tag, curve: Curve, points: int) -> None:
+        """A line of one point, after the first step, would not be seen: that is a ring."""
+        look = (curve.kind, curve.color, points < 2)
+        if dpg.get_item_user_data(tag) == look:
+            return
         if look not in self._themes:
             self._themes[look] = _series_theme(*look)
         dpg.bind_item_theme(tag, self._themes[look])
-        self._lines[curve.key] = (tag, curve.name, mark)
+        dpg.set_item_user_data(tag, look)
 
     def resize(self, width: int, height: int) -> None:
         """The legend is left out where it would hide the curves."""
@@ -108,8 +120,8 @@ class Chart:
         return bool(self._lines) and bool(dpg.is_item_visible(self.plot)) and bool(dpg.is_item_hovered(self.plot))
 
 
-def _series_theme(kind: str, color: Rgb) -> Tag:
-    if kind == HELD_OUT:
+def _series_theme(kind: str, color: Rgb, single: bool) -> Tag:
+    if kind == HELD_OUT or single:
         return _ring_theme(color)
     earlier = kind == EARLIER
     with dpg.theme() as made, dpg.theme_component(dpg.mvLineSeries):
@@ -121,12 +133,15 @@ def _series_theme(kind: str, color: Rgb) -> Tag:
 
 def _ring_theme(color: Rgb) -> Tag:
     """Points as rings. The legend's mark has the colour of the outline, so that must be the curve's."""
-    with dpg.theme() as made, dpg.theme_component(dpg.mvScatterSeries):
-        dpg.add_theme_color(dpg.mvPlotCol_MarkerFill, theme.BAR, category=dpg.mvThemeCat_Plots)
-        dpg.add_theme_color(dpg.mvPlotCol_MarkerOutline, color, category=dpg.mvThemeCat_Plots)
-        dpg.add_theme_style(dpg.mvPlotStyleVar_MarkerSize, 4.0, category=dpg.mvThemeCat_Plots)
-        dpg.add_theme_style(dpg.mvPlotStyleVar_MarkerWeight, 1.8, category=dpg.mvThemeCat_Plots)
-        dpg.add_theme_style(dpg.mvPlotStyleVar_Marker, dpg.mvPlotMarker_Circle, category=dpg.mvThemeCat_Plots)
+    with dpg.theme() as made:
+        for kind in (dpg.mvScatterSeries, dpg.mvLineSeries):
+            with dpg.theme_component(kind):
+                dpg.add_theme_color(dpg.mvPlotCol_Line, color, category=dpg.mvThemeCat_Plots)
+                dpg.add_theme_color(dpg.mvPlotCol_MarkerFill, theme.BAR, category=dpg.mvThemeCat_Plots)
+                dpg.add_theme_color(dpg.mvPlotCol_MarkerOutline, color, category=dpg.mvThemeCat_Plots)
+                dpg.add_theme_style(dpg.mvPlotStyleVar_MarkerSize, 4.0, category=dpg.mvThemeCat_Plots)
+                dpg.add_theme_style(dpg.mvPlotStyleVar_MarkerWeight, 1.8, category=dpg.mvThemeCat_Plots)
+                dpg.add_theme_style(dpg.mvPlotStyleVar_Marker, dpg.mvPlotMarker_Circle, category=dpg.mvThemeCat_Plots)
     return made
 
 

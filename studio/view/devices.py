@@ -19,6 +19,7 @@ class Devices:
     def __init__(self, core: Core, parent: Tag):
         self._core, self.list = core, DeviceList()
         self._seen: object = None
+        self._next_wanted = False
         self._labels: dict[str, str] = {}
         self.uses: dict[str, Tag] = {}  # buttons, by how the preferences call the device
         self.choice: Tag = dpg.add_combo((), parent=parent, width=-1, callback=self._chosen)
@@ -27,10 +28,20 @@ class Devices:
         theme.tip(self.refresh, text("devices.refresh_tip"))
         self._box: Tag = dpg.add_child_window(parent=parent, border=False)
 
+    @property
+    def busy(self) -> bool:
+        """Whether devices are being looked for."""
+        return self.list.busy
+
+    def hear(self) -> None:
+        """Once a frame: what the drivers have answered."""
+        self.list.poll()
+        if self._next_wanted and self.list.found is not None:
+            self.next()
+
     def sync(self, now: float) -> None:
         if self.list.found is None:
             self.list.look()
-        self.list.poll()
         core = self._core
         known = (self.list.version, self.list.busy, core.preferences.device, core.trainer.device)
         if known == self._seen:
@@ -65,7 +76,7 @@ class Devices:
             for note in info.notes.values():
                 dpg.add_text(note, wrap=0, color=theme.HOT)
             self.uses[name_of(info)] = button = dpg.add_button(
-                label=text("devices.use"), callback=partial(self._use, name_of(info)),
+                label=text("devices.use"), callback=partial(self.use, name_of(info)),
                 enabled=name_of(info) != core.preferences.device,
             )  # fmt: skip
             theme.tip(button, text("devices.use_tip"))
@@ -87,9 +98,20 @@ class Devices:
 
     def _chosen(self, sender: Tag, label: str) -> None:
         name = next(name for name, shown in self._labels.items() if shown == label)
-        self._use(name)
+        self.use(name)
 
-    def _use(self, name: str) -> None:
+    def next(self) -> None:
+        """The one after the device that is chosen, for who has no mouse."""
+        self._next_wanted = self.list.found is None
+        if self._next_wanted:
+            self.list.look()
+            self._core.say(text("devices.looking"))
+            return
+        chosen = self._core.preferences.device
+        names = list(choices(self.list.found, chosen))
+        self.use(names[(names.index(chosen) + 1) % len(names)])
+
+    def use(self, name: str) -> None:
         """Also what trains now goes on there."""
         core = self._core
         core.preferences = replace(core.preferences, device=name)

@@ -54,6 +54,8 @@ class Train:
                 self._button(name, self._flows[1])
             self.bar: Tag = theme.sized(dpg.add_progress_bar(width=-1), height=20)
             self.fault: Tag = dpg.add_text("", wrap=0, color=theme.ERROR, show=False)
+            with dpg.tooltip(self.fault, delay=0.3):
+                self._fault_tip: Tag = theme.sized(dpg.add_text(""), wrap=460)
             self._values: Tag = dpg.add_text("", wrap=0)
             self._held_out: Tag = dpg.add_text("", wrap=0, color=theme.DIM, show=False)
             self._live_box: Tag = dpg.add_group()
@@ -101,7 +103,8 @@ class Train:
         found = [f"{name} {series.values[-1]:.4g}" for name, series in record.series.items() if series.values]
         dpg.set_value(self._values, "   ".join(found) or ("" if trainer.device else state))
         fault = str(trainer.problems[0]) if trainer.problems else ""
-        dpg.set_value(self.fault, fault)
+        dpg.set_value(self.fault, fault.partition("\n")[0])
+        dpg.set_value(self._fault_tip, fault)
         dpg.configure_item(self.fault, show=bool(fault))
         held = [f"{name} {points.values[-1]:.4g}" for name, points in record.held_out.items() if points.values]
         dpg.set_value(self._held_out, f"{text('train.held_out')}:  {'   '.join(held)}")

@@ -314,6 +314,8 @@ class Trainer:
     def _hear_phase(self, phase: str) -> None:
         self.phase = phase
         self.stage, self.fraction = "", 0.0
+        if phase == say.RUNNING and not self._refused:
+            self.problems = ()  # what stopped it is over
         if phase not in (say.FAILED, say.IDLE) and time.monotonic() - self._told_at > STANDS_S:
             self._tell(text(f"job.{phase}"), False)
 

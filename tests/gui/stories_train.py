@@ -64,6 +64,13 @@ def train_live(hand: Hand) -> None:
     hand.picture("running")
     app.actions.run("undo")
     hand.until(lambda: trainer.live["adam.lr"] == before)
+    hand.frames(3)
+    steps = len(document.undo_labels)
+    for count in (1, 2):  # each drag is a step of undo
+        hand.drag((left + 30, top + 10), (left + 70, top + 10))
+        hand.until(lambda: len(document.undo_labels) == steps + count)  # noqa: B023  # called within this round
+    hand.key("ctrl+z", "ctrl+z")
+    hand.until(lambda: trainer.live["adam.lr"] == before)
     assert _asked(hand, lambda session: session.live["adam.lr"]) == before
     hand.frames(3)
     assert abs(dpg.get_value(app.train.live["adam.lr"]) - before) < 1e-6
@@ -127,6 +134,17 @@ def earlier_runs(hand: Hand) -> None:
     hand.double_click((left + width / 2, top + height / 2))
     hand.until(lambda: core.preferences.follow_plots)
 
+    hand.press(app.plots.log)
+    hand.until(lambda: core.preferences.log_axis and app.plots.charts[0].is_log, 10.0)
+    app.actions.run("plot_log")
+    assert not core.preferences.log_axis and not dpg.get_value(app.plots.log)
+    hand.press(app.plots.smoothing)
+    hand.until(lambda: abs(core.preferences.smoothing - 0.5) < 0.1, 10.0)
+    app.actions.run("overlay_last")
+    assert len(app.past.earlier) == 0
+    app.actions.run("overlay_last")
+    assert list(app.past.earlier) == ["first try"]
+
     app.actions.run("export_csv")
     hand.file(hand.folder / "curves.csv")
     written = hand.folder / "curves.csv"
@@ -189,6 +207,23 @@ def _name_pin_delete(hand: Hand, panel: Any, path: str) -> None:
     hand.until(lambda: not Path(middle).exists() and len(past.listing.runs) == 2, 10.0)
 
 
+def _fits_at_any_scale(hand: Hand) -> None:
+    """The scale is changed while the window is open: nothing of the panel of training lies beside it."""
+    app = hand.app
+    app.panels.show("training")
+    for scale in (2.0, 0.75, 1.0):
+        app.comfort.settings.set("ui_scale", scale)
+        hand.key("Escape")
+        hand.frames(8)
+        box = app.panels.box("training")
+        left, right = dpg.get_item_pos(box)[0], dpg.get_item_pos(box)[0] + dpg.get_item_width(box)
+        for name, button in (*app.train.buttons.items(), ("count", app.train.count)):
+            start = dpg.get_item_rect_min(button)[0]
+            assert left <= start and start + dpg.get_item_rect_size(button)[0] <= right, (name, scale)
+        assert dpg.get_item_height(app.train.bar) >= 15 * scale
+        hand.keep(f"scale_{scale}")
+
+
 def panels_of_training(hand: Hand) -> None:
     """Devices are found and one is chosen, with the run's state; the log has what was told; opening a project shows the graph."""
     app, core = hand.app, hand.app.core
@@ -201,14 +236,27 @@ def panels_of_training(hand: Hand) -> None:
     hand.until(lambda: panel.list.found is not None)
     hand.frames(6)
     hand.picture("devices")
-    panel._use("cpu")
+    left, top = dpg.get_item_rect_min(panel.choice)
+    width, height = dpg.get_item_rect_size(panel.choice)
+    place = list(panel._labels).index("cpu")
+    hand.press(panel.choice)
+    hand.click((left + width / 2, top + height + 12 + 20 * place))
     hand.until(lambda: trainer.device == "NumPy reference" and trainer.phase == messages.PAUSED)
     assert _asked(hand, lambda session: session.step_count) == 1
     assert core.preferences.device == "cpu"
+    app.actions.run("next_device")  # by keyboard, out of the palette of commands
+    hand.until(lambda: trainer.device != "NumPy reference" and trainer.phase == messages.PAUSED)
+    assert core.preferences.device == "auto" and _asked(hand, lambda session: session.step_count) == 1
     app.panels.show("log")
     hand.frames(6)
     assert any("NumPy reference" in line.words for line in core.log.lines)
     hand.picture("log")
+    log: Any = app._seen_panels["log"]
+    hand.press(log.copy)
+    assert "NumPy reference" in dpg.get_clipboard_text()
+    hand.press(log.clear)
+    hand.until(lambda: not core.log.lines, 10.0)
+    _fits_at_any_scale(hand)
     app.panels.show("shaders")
     hand.frames(4)
     assert not app.panels.is_seen("graph")
