@@ -31,7 +31,7 @@ class Runs:
 
     def __init__(self, core: Core, parent: Tag, past: Past, dialogs: Dialogs):
         self._core, self._past, self._dialogs = core, past, dialogs
-        self._seen: object = None
+        self._seen: dict[str, object] = {}  # what each tab shows
         self._compared: tuple[Graph | None, float] = (None, 0.0)
         self._lines: dict[str, tuple[PastRun, Tag, Tag]] = {}  # in what a run differs: its text and tip, by path
         self.checks: dict[str, Tag] = {}  # by path of the run, as the next three are
@@ -39,17 +39,21 @@ class Runs:
         self.edits: dict[str, Tag] = {}
         self.deletes: dict[str, Tag] = {}
         self.resumes: dict[str, Tag] = {}  # by path of the checkpoint
-        with dpg.tab_bar(parent=parent):
+        with dpg.tab_bar(parent=parent) as self._bar:
             self.tabs: dict[str, Tag] = {name: dpg.add_tab(label=text(f"runs.tab_{name}")) for name in ("runs", "checkpoints")}
         self._left, self._right = (dpg.add_child_window(parent=tab, border=False) for tab in self.tabs.values())
 
     def sync(self, now: float) -> None:
         core, past = self._core, self._past
         known = (past.version, core.trainer.folder, core.trainer.has_session, theme.scale())
-        if known != self._seen:
-            self._seen, self._compared = known, (None, 0.0)
-            self._show_runs(past.listing.runs)
-            self._show_checkpoints(past.listing.runs)
+        name = "checkpoints" if dpg.get_value(self._bar) == self.tabs["checkpoints"] else "runs"
+        if known != self._seen.get(name):  # only the one in front: many rows take a good part of a frame's time
+            self._seen[name] = known
+            if name == "runs":
+                self._compared = (None, 0.0)
+                self._show_runs(past.listing.runs)
+            else:
+                self._show_checkpoints(past.listing.runs)
         graph, at = self._compared
         if graph is not core.document.graph and now - at > COMPARE_EVERY_S:
             self._compared = (core.document.graph, now)

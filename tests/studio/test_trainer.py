@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -168,3 +169,31 @@ def test_a_run_whose_folder_was_deleted_is_found_again(core: Core, monkeypatch: 
     found = read_run(folder)
     assert found.checkpoints and found.step == trainer.record.step
     assert len({str(line.words) for line in core.log.lines if "deleted while" in line.words}) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit of file sizes there")
+def test_a_full_disk_is_told_and_what_was_saved_before_stays(core: Core) -> None:
+    import resource
+
+    trainer = core.trainer
+    trainer.run()
+    until(core, lambda: runs(core) and trainer.folder is not None)
+    trainer.save_checkpoint()
+    until(core, lambda: trainer.saved_step > 0)
+    folder, saved = trainer.folder, trainer.saved_step
+    assert folder is not None
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16, hard))  # no file may grow beyond a few bytes
+    try:
+        trainer.save_checkpoint()
+        until(core, lambda: "file cannot be written" in core.message or "last.safetensors" in core.message)
+        reached = trainer.record.step
+        until(core, lambda: trainer.record.step > reached + 20)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    told = [line for line in core.log.lines if line.error]
+    assert told and all("File too large" in line.words and str(folder) in line.words for line in told)
+    assert trainer.phase == messages.RUNNING and not list(folder.glob(".*.tmp"))
+    assert [checkpoint.step for checkpoint in read_run(folder).checkpoints] == [saved]
+    trainer.save_checkpoint()  # there is room again
+    until(core, lambda: trainer.saved_step > saved)
