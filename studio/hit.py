@@ -17,6 +17,7 @@ from munet import Edge, Frame, Graph, Node
 from munet.inspect import WireView
 from studio.camera import Rect, bounds
 from studio.curves import Control, along, bezier, cross, distance_to, meet, pieces, span
+from studio.document import Selection
 from studio.edits import SUBGRAPH
 from studio.grid import Grid
 from studio.nodeviews import NodeView, Point, SocketSpot, node_view
@@ -254,6 +255,11 @@ class Scene:
         """Nodes whose middle lies in a frame: they move with it."""
         rect = frame_rect(self.frames[index])
         return {i for i in self.nodes_in(rect) if _inside(_middle(self.views[i].rect), rect)}
+
+    def carried(self, chosen: Selection) -> Selection:
+        """What moves with what is selected: all that lies in its frames."""
+        frames = chosen.frames.union(*(self.frames_in(frame_rect(self.frames[i])) for i in chosen.frames))
+        return Selection(chosen.nodes.union(*(self.nodes_of_frame(index) for index in frames)), frozenset(), frames)
 
     def wires_cut(self, path: Sequence[Point]) -> set[Edge]:
         """Wires that a line through these points crosses: the cut gesture."""

@@ -21,12 +21,14 @@ NAMED = (
 
 @dataclass(frozen=True)
 class Action:
-    """Something a key, a menu or the command palette can start. `typing`: also while a text field is edited."""
+    """Something a key, a menu or the command palette can start. `typing`: also while a text field is edited; `hidden`: not in
+    menus."""
 
     name: str
     group: str
     shortcuts: tuple[str, ...] = ()
     typing: bool = False
+    hidden: bool = False
 
     @property
     def title(self) -> str:
@@ -57,9 +59,11 @@ ACTIONS = (
     Action("rename", "edit", ("F2",)),
     Action("mute", "edit", ("M",)),
     Action("freeze", "edit", ("Shift+M",)),
+    Action("join", "edit", ("J",)),
+    Action("unwire", "edit", ("Shift+J",)),
     Action("add", "edit", ("Tab",)),
     Action("palette", "edit", ("Shift+A",)),
-    Action("cancel", "edit", ("Escape",), typing=True),
+    Action("cancel", "edit", ("Escape",), typing=True, hidden=True),
     Action("frame", "arrange", ("Ctrl+F",)),
     Action("collapse", "arrange", ("Ctrl+G",)),
     Action("expand", "arrange", ("Ctrl+Shift+G",)),
@@ -74,6 +78,7 @@ ACTIONS = (
     Action("align_top", "arrange", ("Alt+Up",)),
     Action("align_bottom", "arrange", ("Alt+Down",)),
     Action("align_center", "arrange"),
+    *(Action(f"nudge_{way.lower()}", "arrange", (way,), hidden=True) for way in ("Left", "Right", "Up", "Down")),
     Action("distribute_x", "arrange", ("Alt+H",)),
     Action("distribute_y", "arrange", ("Alt+V",)),
     Action("snap", "arrange", ("Alt+S",)),

@@ -16,12 +16,12 @@ from itertools import count
 from munet import Edge
 from munet.inspect import WireView
 from studio import commands
-from studio.advice import refusal
+from studio.advice import Refusal, refusal
 from studio.camera import Rect
 from studio.commands import Connect, Disconnect, EditFrame, InsertOnWire, Move
 from studio.document import Document, Selection, State, selected
 from studio.edits import REROUTE, SUBGRAPH, fresh_id
-from studio.hit import NOTHING, Hit, Scene, frame_rect
+from studio.hit import NOTHING, Hit, Scene
 from studio.nodeviews import REROUTE_SIZE, Point
 from studio.requests import (
     LEFT,
@@ -144,10 +144,7 @@ class Tool:
             self.mode = "size"
         elif hit.kind in ("node", "frame"):
             self.mode, self._moved = "move", (0.0, 0.0)
-            chosen = self.document.selection
-            frames = chosen.frames.union(*(self.scene.frames_in(frame_rect(self.scene.frames[i])) for i in chosen.frames))
-            inside = [self.scene.nodes_of_frame(index) for index in frames]
-            self._what = Selection(chosen.nodes.union(*inside), frozenset(), frames)
+            self._what = self.scene.carried(self.document.selection)
         elif "Alt" in modifiers:
             self.mode, self.path = "cut", [self._start.canvas]
         else:
@@ -328,10 +325,10 @@ class Tool:
             return
         over = self.scene.hit(at.canvas, at.zoom, self.document.selection.nodes)
         if over.kind == "node":
-            over = self._best_socket(self.loose, over.node)
+            over = self.best_socket(self.loose, over.node, self._without(self.loose.taken))
         over = over if over.kind == "socket" else NOTHING
         edge = _edge(self.loose.fixed, over)
-        reason = refusal(self._without(self.loose.taken), edge, self.wires) if edge is not None else None
+        reason = self.why_not(self._without(self.loose.taken), edge) if edge is not None else None
         self.loose = replace(self.loose, end=at.canvas, over=over, refusal=reason)
 
     def _without(self, taken: Edge | None) -> State:
@@ -341,16 +338,20 @@ class Tool:
             return state
         return Disconnect(frozenset({taken})).apply(state)
 
-    def _best_socket(self, loose: Loose, node: str) -> Hit:
+    def why_not(self, state: State, edge: Edge) -> Refusal | None:
+        """Why a wire does not fit; None if it does, as far as is known."""
+        return refusal(state, edge, self.wires)
+
+    def best_socket(self, loose: Loose, node: str, state: State) -> Hit:
         """The first socket of a node that the wire fits, one without a wire before others."""
         view = self.scene.views[node]
         spots = view.inputs if loose.fixed.side == "out" else view.outputs
-        state = self._without(loose.taken)
+        taken = {(edge.target, edge.target_socket) for edge in state.part.edges}
         found: list[Hit] = []
-        for spot in sorted(spots, key=lambda s: s.wired and not s.variadic):
+        for spot in sorted(spots, key=lambda s: s.side == "in" and (node, s.name) in taken and not s.variadic):
             hit = Hit("socket", node, spot.side, spot.name)
             edge = _edge(loose.fixed, hit)
-            if edge is not None and refusal(state, edge, self.wires) is None:
+            if edge is not None and self.why_not(state, edge) is None:
                 return hit
             found.append(hit)
         return found[0] if found else NOTHING
@@ -365,16 +366,16 @@ class Tool:
             return []
         if loose.refusal is not None:
             return [Refused(edge, loose.refusal, at.canvas)]
-        made: list[Outcome] = [Connect(edge, self._variadic(edge), loose.taken)]
+        made: list[Outcome] = [Connect(edge, self.is_variadic(edge), loose.taken)]
         if loose.others:
             moved = [replace(old, source=edge.source, source_socket=edge.source_socket) for old in loose.others]
-            more = [Connect(new, self._variadic(new), old) for new, old in zip(moved, loose.others, strict=True)]
+            more = [Connect(new, self.is_variadic(new), old) for new, old in zip(moved, loose.others, strict=True)]
             first = made[0]
             assert isinstance(first, Connect)
             made = [commands.Several((first, *more), first.label)]
         return made
 
-    def _variadic(self, edge: Edge) -> bool:
+    def is_variadic(self, edge: Edge) -> bool:
         view = self.scene.views.get(edge.target)
         spot = view.socket("in", edge.target_socket) if view is not None else None
         return spot is not None and spot.variadic

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from munet import Frame, Graph, MunetError, bundled_project
-from studio import clipboard, commands, layout, storage
-from studio.commands import AddFrame, Delete, Duplicate, Paste, Place, SetField
+from studio import clipboard, commands, storage
+from studio.commands import AddFrame, Delete, Duplicate, Paste, SetField
 from studio.document import Command, Document
 from studio.edits import EditRefused, fresh_id
 from studio.subgraph_commands import Collapse, Expand
@@ -42,9 +42,7 @@ class Actions:
             "select_all": document.select_all, "cancel": cancel,
             "mute": lambda: self._on_selection(commands.toggle_mute(document.state)), "freeze": self._freeze,
             "frame": self._frame, "collapse": self._collapse, "expand": self._expand, "enter": self._enter,
-            "leave": lambda: self.leave(), "layout": self._arrange,
-            **{f"align_{how}": self._aligner(how) for how in ("left", "right", "top", "bottom", "center")},
-            "distribute_x": self._distributor("x"), "distribute_y": self._distributor("y"), "snap": self._snap,
+            "leave": lambda: self.leave(),
             "fit_all": lambda: camera.fit(core.scene.bounds), "fit_selection": self._fit_selection,
             "zoom_in": lambda: camera.zoom_at(self._middle, 1), "zoom_out": lambda: camera.zoom_at(self._middle, -1),
             "zoom_reset": lambda: camera.zoom_to(self._middle, 1.0), "minimap": self._minimap,
@@ -190,30 +188,6 @@ class Actions:
         if self._document.state.inside:
             self._document.leave(levels)
             self.core.refresh()
-
-    def _sizes(self) -> dict[str, tuple[float, float, float, float]]:
-        return {id_: view.rect for id_, view in self.core.scene.views.items()}
-
-    def _arrange(self) -> None:
-        sizes = {id_: (view.width, view.height) for id_, view in self.core.scene.views.items()}
-        edges = ((edge.source, edge.target) for edge in self._document.part.edges)
-        self.core.edit(Place(layout.arrange(sizes, edges), "layout"))
-        self._canvas.fit()
-
-    def _aligner(self, how: str) -> Callable[[], object]:
-        return lambda: self.core.edit(Place(layout.align(self._chosen_rects, how), "align"))
-
-    def _distributor(self, axis: str) -> Callable[[], object]:
-        return lambda: self.core.edit(Place(layout.distribute(self._chosen_rects, axis), "distribute"))
-
-    @property
-    def _chosen_rects(self) -> dict[str, tuple[float, float, float, float]]:
-        return {id_: rect for id_, rect in self._sizes().items() if id_ in self._document.selection.nodes}
-
-    def _snap(self) -> None:
-        preferences = replace(self.core.preferences, snap=not self.core.preferences.snap)
-        self.core.preferences = preferences
-        self.core.tool.snap = preferences.grid if preferences.snap else 0.0
 
     # -- view ----------------------------------------------------------------------------------------------------------
 

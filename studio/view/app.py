@@ -21,6 +21,7 @@ from studio.preferences import Preferences
 from studio.texts import text
 from studio.view import theme
 from studio.view.actions import Actions
+from studio.view.arranging import Arranging
 from studio.view.canvas import Canvas, status_color
 from studio.view.code import Code
 from studio.view.comfort import Comfort
@@ -158,6 +159,7 @@ class App:
             core, self.canvas, self.dialogs, self.problems, self._cancel,
         )  # fmt: skip
         self.editing = Editing(core, self.canvas, self.actions, self.search)
+        self.arranging = Arranging(core, self.canvas, self.actions, self.editing.asked)
         self.palette = Palette(core, box("nodes"), lambda entry, rect: self.subgraphs.menu(entry, rect))
         self.subgraphs = Subgraphs(
             core, self.actions, self.editing.inplace, self.editing.popup, self.dialogs, lambda: self.crumbs.last, self.palette.add
@@ -249,7 +251,9 @@ class App:
 
     def _is_awake(self, now: float) -> bool:
         events = self.mouse.events + self.comfort.keyboard.events + self.canvas.version
-        others = (self.core, self.comfort, self.editing, self.shaders, self.past, self.plots, self.devices)
+        others = (
+            self.core, self.comfort, self.editing, self.arranging, self.shaders, self.past, self.plots, self.devices,
+        )  # fmt: skip
         if events != self._seen_events or any(part.busy for part in others):
             self._seen_events = events
             self._awake_until = now + AWAKE_S
@@ -340,6 +344,7 @@ class App:
         self.crumbs.sync()
         self.tip.sync()
         self.editing.sync()
+        self.arranging.sync()
 
     # -- keys ----------------------------------------------------------------------------------------------------------
 

@@ -67,16 +67,13 @@ class ContextMenu:
         rows += self._act("cut", "copy", "duplicate", "duplicate_wired", "", "mute", "freeze", "collapse", "frame", "")
         rows += self._act("show_preview", "show_values", "")
         if several:
-            rows += self._act("align_left", "align_top", "distribute_x", "distribute_y", "")
-        rows += [Row(text("menu.unwire"), self._unwire)] if self._wires_of_selection() else []
+            rows += self._act("join", "layout", "align_left", "align_top", "distribute_x", "distribute_y", "")
+        rows += self._act("unwire") if self._wires_of_selection() else []
         return [*rows, *self._act("delete", "delete_bridged")]
 
     def _wires_of_selection(self) -> list[Edge]:
         chosen = self._core.document.selection.nodes
         return [edge for edge in self._core.document.part.edges if edge.source in chosen or edge.target in chosen]
-
-    def _unwire(self) -> None:
-        self._core.edit(Disconnect(frozenset(self._wires_of_selection())))
 
     def _of_socket(self, hit: Hit, at: Point) -> Rows:
         end = (hit.node, hit.socket)

@@ -40,7 +40,7 @@ class Menus:
 
     def _items(self, names: Iterable[str]) -> None:
         for name in names:
-            if name in self._actions.names and name != "cancel":
+            if name in self._actions.names and not BY_NAME[name].hidden:
                 switch = self._switches.get(name)
                 self.items[name] = item = dpg.add_menu_item(
                     label=BY_NAME[name].title, check=switch is not None, callback=partial(self._run, name)

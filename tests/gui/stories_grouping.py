@@ -11,7 +11,7 @@ from pathlib import Path
 from munet import Graph
 from studio.document import selected
 from studio.view.gui import dpg
-from tests.gui.drawing import NAMES, drag, four, free, show, undressed
+from tests.gui.drawing import NAMES, drag, four, free, show, undressed, wires
 from tests.gui.hand import Hand, Point
 
 
@@ -211,9 +211,19 @@ def clipboard(hand: Hand) -> None:
     while document.undo_labels:
         hand.key("ctrl+z")
     assert document.graph == four()
+    # Without a mouse: arrow keys move, presses that follow each other are one step; J wires from left to right.
+    document.select(selected(["c", "d"]))
+    hand.key("Right", "Right", "Down")
+    assert document.part.nodes["c"].position == (20.0, 190.0) and len(document.undo_labels) == 1
+    hand.key("ctrl+z", "j")
+    assert wires(hand) == [("a", "b"), ("c", "d")]
+    hand.key("shift+j")
+    assert len(document.part.edges) == 1
+    hand.key("ctrl+z", "ctrl+z")
+    assert document.graph == four()
     hand.click(free(hand, (230, 330)))
     hand.key("l")
-    assert document.undo_labels == ("Arrange automatically",)
+    hand.until(lambda: document.undo_labels == ("Arrange automatically",), 10)
     hand.key("ctrl+z", "alt+s")
     assert core.tool.snap == core.preferences.grid
     show(hand, four())

@@ -78,11 +78,11 @@ def test_nodes_inside_subgraphs_are_found_by_their_paths():
 
 def test_shortcuts_by_action_and_what_is_taken():
     assert keys.shortcuts()["redo"] == ("Ctrl+Y", "Ctrl+Shift+Z")
-    assert keys.shortcuts({"redo": "J"})["redo"] == ("J",)
+    assert keys.shortcuts({"redo": "Q"})["redo"] == ("Q",)
     assert "redo" not in keys.shortcuts({"redo": ""})
     assert keys.conflict("mute", "ctrl+d") == "duplicate"
-    assert keys.conflict("duplicate", "Ctrl+D") == "" and keys.conflict("mute", "J") == ""
-    assert keys.conflict("mute", "Ctrl+D", {"duplicate": "J"}) == ""
+    assert keys.conflict("duplicate", "Ctrl+D") == "" and keys.conflict("mute", "Q") == ""
+    assert keys.conflict("mute", "Ctrl+D", {"duplicate": "Q"}) == ""
     with pytest.raises(ValueError, match="no shortcut"):
         keys.conflict("mute", "Ctrl+Nothing")
 
