@@ -82,7 +82,7 @@ class App:
         self._drawn = 0  # frames since all that is seen was made
         self._awake_until, self._seen_events = 0.0, -1
         self._sleeps = False
-        self._titled, self._status_seen, self._opened_seen = "", -1, 0
+        self._titled, self._status_seen, self._opened_seen, self._refusals_seen = "", -1, 0, 0
         self._anew, self._lay_again = False, False
         self._stats, self._stats_at = stats, 0.0
         dpg.create_context()
@@ -330,6 +330,9 @@ class App:
         if core.opened_version != self._opened_seen:  # whoever opens a project wants to see it
             self._opened_seen = core.opened_version
             self.panels.show("graph")
+        if core.trainer.refusals != self._refusals_seen:  # whoever is told of problems wants to see them
+            self._refusals_seen = core.trainer.refusals
+            self.panels.show("problems")
         if core.status_version != self._status_seen:
             self._status_seen = core.status_version
             words = core.message.partition("\n")[0]

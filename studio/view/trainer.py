@@ -45,6 +45,7 @@ class Trainer:
         self.timings: Timings | None = None
         self.passes_version = 0
         self.session_version = 0  # another session, or the same one with another program: what was asked of the old one is stale
+        self.refusals = 0  # counts how often somebody wanted to train a drawing with problems
         self.version = 0  # counts whatever changed in here
         self.stage, self.fraction = "", 0.0  # of a compile
         self.live: dict[str, float] = {}  # the session's live values by "node.param"
@@ -215,6 +216,7 @@ class Trainer:
         graph = self._document.graph
         if not graph.nodes or not self._may_run():
             self._tell(text("view.cannot_run"), True)
+            self.refusals += 1
             return False
         essence = self._essence
         if self._submitted is None:

@@ -60,6 +60,7 @@ def files_that_fail(hand: Hand) -> None:
     assert {"odd", "pictures"} <= {problem.node for problem in core.findings.problems}
     hand.key("F5")
     assert core.message_is_error and core.trainer.phase == messages.IDLE
+    hand.until(lambda: app.panels.is_seen("problems"), 10.0)
     hand.key("ctrl+s")
     hand.frames(3)
     assert load_project(path).nodes["odd"].params == {"a": 1}
