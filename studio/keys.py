@@ -181,6 +181,12 @@ def shortcuts(changes: Mapping[str, str] | None = None) -> dict[str, tuple[str, 
     return found
 
 
+def with_key(words: str, name: str, changes: Mapping[str, str] | None = None) -> str:
+    """Words about an action, and the keys that start it as well."""
+    found = shortcuts(changes).get(name, ())
+    return f"{words} ({', '.join(found)})" if found else words
+
+
 def conflict(name: str, shortcut: str, changes: Mapping[str, str] | None = None) -> str:
     """The other action that a shortcut starts already; "" for none. Raises ValueError for what is no shortcut."""
     there = keymap(changes).get(normal(shortcut), "")

@@ -46,6 +46,8 @@ class Code:
             names = [text(f"code.{name}") for name in ("both", "ir", "glsl")]
             self.choice: Tag = dpg.add_radio_button(names, default_value=names[0], horizontal=True, callback=self._chose)
             self.copy: Tag = dpg.add_button(label=labelled("copy", text("code.copy")), callback=self.copy_shown, show=False)
+            for item, about in ((self._passes, "passes"), (self.choice, "choice"), (self.copy, "copy")):
+                theme.tip(item, text(f"code.{about}_tip"))
             self._hint: Tag = dpg.add_text("", color=theme.DIM)
         self._both: Tag = dpg.add_group(parent=parent, horizontal=True)
         self.ir, self.glsl = CodeView(self._both), CodeView(self._both)

@@ -58,6 +58,8 @@ class FileDialog:
             with dpg.group(horizontal=True):
                 self.accept: Tag = dpg.add_button(label="", width=theme.px(150), callback=self.enter)
                 self.cancel: Tag = dpg.add_button(label=text("view.cancel"), width=theme.px(110), callback=self.close)
+            theme.tip(self.accept, text("view.enter_tip"))
+            theme.tip(self.cancel, text("view.escape_tip"))
         dpg.bind_item_theme(self.accept, self._blue)
 
     @property

@@ -16,6 +16,7 @@ from studio.document import Command
 from studio.edits import BORDERS
 from studio.grouping import given_out, name_for
 from studio.icons import icon
+from studio.keys import with_key
 from studio.nodeviews import CATEGORY_COLORS, PLAIN, declaration_of
 from studio.subgraph_commands import Promote, TakeBack
 from studio.texts import text
@@ -135,6 +136,7 @@ class Inspector:
                     on = all(getattr(node, name) for node in nodes)
                     box = dpg.add_checkbox(label=text(f"view.{name}"), default_value=on)
                     dpg.configure_item(box, callback=partial(self._flag_all, ids, name))
+                    self._flag_tip(box, name)
 
     def _flag_all(self, ids: tuple[str, ...], name: str, sender: Tag, value: bool) -> None:
         self._core.edit(SetField(ids, name, value))
@@ -147,7 +149,12 @@ class Inspector:
         def changed(sender: Tag, value: bool) -> None:
             self._core.edit(SetField((node.id,), name, value))
 
-        dpg.add_checkbox(label=text(f"view.{name}"), default_value=getattr(node, name), callback=changed)
+        box = dpg.add_checkbox(label=text(f"view.{name}"), default_value=getattr(node, name), callback=changed)
+        self._flag_tip(box, name)
+
+    def _flag_tip(self, box: Tag, name: str) -> None:
+        action = {"muted": "mute", "frozen": "freeze"}[name]
+        theme.tip(box, with_key(text(f"view.{name}_tip"), action, self._core.preferences.keys))
 
     def _params(self, node: Node, declared: DeclarationView) -> None:
         if not declared.params:
@@ -190,6 +197,7 @@ class Inspector:
             self._handlers.append(handlers)
         self._fields[f"label {param.name}"] = label
         self._fields[param.name] = field = self._widget(ids, param, values[0])
+        theme.tip(field, about)
         self.inputs.add(field)
 
     def _reset(self, ids: tuple[str, ...], param: ParamView) -> None:

@@ -52,6 +52,8 @@ class Memory:
             self.areas: Tag = dpg.add_combo(labels, default_value=labels[0], width=110, callback=self._chose_area)
             ways = [text("memory.by_kind"), text("memory.by_node")]
             self._ways: Tag = dpg.add_combo(ways, default_value=ways[0], width=118, callback=self._chose_way)
+            theme.tip(self.areas, text("memory.areas_tip"))
+            theme.tip(self._ways, text("memory.ways_tip"))
             self._figures: Tag = dpg.add_group(horizontal=True)
         self.box = PlotBox(parent)
         self.mouse = PlotMouse(self.box.plot)

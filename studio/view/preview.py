@@ -36,6 +36,11 @@ class Preview:
                 self._outputs: Tag = dpg.add_combo([], width=-1, show=False, callback=self._choose_output)
             self._note: Tag = dpg.add_text("", color=theme.DIM, wrap=0)
             self.open: Tag = dpg.add_button(label=text("preview.open"), show=False, callback=lambda: core.trainer.hand_over())
+            for item, about in (
+                (self.combo, "choice"), (self.log, "log"), (self.sample, "sample"), (self._outputs, "outputs"),
+                (self.open, "open"),
+            ):  # fmt: skip
+                theme.tip(item, text(f"preview.{about}_tip"))
         self._body: Tag = dpg.add_child_window(parent=parent, border=False, no_scrollbar=True)
         self.picture = PictureBox(self._body)
         self.histograms = Histograms(self._body)

@@ -7,6 +7,7 @@ from functools import partial
 
 from munet import Problem
 from studio.icons import icon
+from studio.keys import shortcuts
 from studio.texts import text
 from studio.view import theme
 from studio.view.core import Core
@@ -28,6 +29,7 @@ class Problems:
         self._box: Tag = dpg.add_child_window(parent=parent, border=False)
         dpg.bind_item_theme(self._box, theme.list_theme())
         self.badge: Tag = dpg.add_button(show=False, parent=status, callback=show)
+        theme.tip(self.badge, text("view.badge_tip", press=(shortcuts(core.preferences.keys).get("next_problem") or ("-",))[0]))
         self._red, self._amber = theme.text_theme(theme.ERROR, (5, 0)), theme.text_theme(theme.HOT, (5, 0))
 
     @property

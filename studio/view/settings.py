@@ -153,6 +153,7 @@ class Settings:
                     with dpg.table_row():
                         dpg.add_text(f"{text(f'group.{action.group}')}: {action.title}")
                         self.keys[action.name] = dpg.add_button(label="", width=-1, callback=partial(self.ask, action.name))
+                        theme.tip(self.keys[action.name], text("settings.keys.press_tip"))
                         usual = dpg.add_button(label=icon("reset_value"), callback=partial(self._usual, action.name))
                         theme.tip(usual, text("settings.keys.usual"))
         self._show_keys()

@@ -59,8 +59,7 @@ class ShaderCode:
             ):  # fmt: skip
                 words = text(f"shader.{name}")
                 self.buttons[name] = dpg.add_button(label=ICONS[icon] if name in BARE else labelled(icon, words), callback=call)
-                if name in BARE:
-                    self._add_tip(self.buttons[name], text(f"shader.{name}_tip"))
+                self._add_tip(self.buttons[name], text(f"shader.{name}_tip"))
             self.use: Tag = dpg.add_checkbox(label=text("shader.use"), callback=self._use)
         self._add_tip(self.use, text("shader.use_tip"))
         self.new = NewVariant(self._box, self._create)

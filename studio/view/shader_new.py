@@ -26,7 +26,10 @@ class NewVariant:
             )  # fmt: skip
             label = labelled("add", text("shader.create"))
             self.create: Tag = dpg.add_button(label=label, callback=self._create)
-            dpg.add_button(label=text("view.cancel"), callback=self.hide)
+            cancel = dpg.add_button(label=text("view.cancel"), callback=self.hide)
+        theme.tip(self.bases, text("shader.template_tip"))
+        theme.tip(self.create, text("shader.create_tip"))
+        theme.tip(cancel, text("view.escape_tip"))
 
     def show(self, asset: AssetView, base: str) -> None:
         """Ask for a name of a copy of `base`, or of another variant."""

@@ -53,10 +53,12 @@ class Shaders:
                         label=labelled("flask", text("shader.verify_all")), callback=self.verify_every
                     )  # fmt: skip
                     self.tune: Tag = dpg.add_button(label=labelled("tune", text("shader.tune")), callback=self.tune_sizes)
+                    theme.tip(self.verify_all, text("shader.verify_all_tip"))
                     theme.tip(self.tune, text("shader.tune_tip"))
                 with dpg.group(horizontal=True, show=False) as self._progress:
                     self._bar: Tag = dpg.add_progress_bar(width=theme.px(LIST_WIDTH - 84), height=theme.px(22))
-                    dpg.add_button(label=text("shader.cancel"), callback=self.desk.cancel)
+                    cancel = dpg.add_button(label=text("shader.cancel"), callback=self.desk.cancel)
+                    theme.tip(cancel, text("shader.cancel_tip"))
                 self._problem: Tag = dpg.add_text("", color=theme.ACCENT, wrap=0, show=False)
                 self._list: Tag = dpg.add_child_window(height=theme.px(LIST_HEIGHT), border=False)
                 dpg.bind_item_theme(self._list, theme.list_theme())

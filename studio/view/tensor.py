@@ -63,6 +63,11 @@ class TensorPanel:
                 self.save: Tag = dpg.add_button(label=text("tensor.npy"), callback=self._save)
                 self._turns: dict[str, Tag] = {word: dpg.add_combo([], width=82, callback=self._turn, user_data=word, show=False)
                                                for word in ("down", "right")}  # fmt: skip
+            for item, about in (
+                (self.combo, "choice"), (self.batches, "batches"), (self.copy, "copy"), (self.save, "npy"),
+                *((item, word) for word, item in self._turns.items()),
+            ):  # fmt: skip
+                theme.tip(item, text(f"tensor.{about}_tip"))
             self._sliders: Tag = dpg.add_group(horizontal=True, horizontal_spacing=GAP)
             self._lines, self._cells = _table()
         self._empty: Tag = dpg.add_text(text("tensor.none"), parent=parent, color=theme.DIM, wrap=0)
@@ -170,11 +175,12 @@ class TensorPanel:
         clear(self._sliders)
         dpg.configure_item(self._sliders, show=bool(limits))
         for axis, limit in limits.items():
-            dpg.add_slider_int(
+            slider = dpg.add_slider_int(
                 parent=self._sliders, width=max(40, int((width - GAP * (len(limits) - 1)) / len(limits))), max_value=limit,
                 default_value=min(limit, self.cut.at[axis]), clamped=True, format=text("tensor.at", axis=axis), user_data=axis,
                 callback=self._move,
             )  # fmt: skip
+            theme.tip(slider, text("tensor.at_tip"))
 
     def _shown_along(self, axis: int) -> int:
         """How many elements of an axis the table has room for."""

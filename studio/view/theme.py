@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,8 @@ _applied: dict[str, Any] = {"scale": 1.0, "theme": 0}
 _fonts: dict[str, Tag] = {}  # "ui", "mono" and "cjk", of the window that there is
 _translated: set[str] = set()  # letters of the language in use that the font of the texts has got from one of the system
 _sized: dict[Tag, dict[str, float]] = {}  # items whose lengths follow the scale, with those lengths at scale 1
+_tips: deque[tuple[Tag, Tag]] = deque()  # widgets and their tooltips
+TIPS_A_FRAME = 8
 _swept_at = [256]  # so many of them may there be before those that were deleted are let go
 _loaded: dict[tuple[Path, int], Tag] = {}  # all that were ever loaded: a font that texts may still use is not deleted
 # Of the tabs of docked windows, by Dear ImGui's names.
@@ -54,6 +57,7 @@ def begin() -> None:
     """A new window: no font is loaded, and nothing has a size."""
     _loaded.clear()
     _sized.clear()
+    _tips.clear()
 
 
 def color_tabs() -> None:
@@ -124,8 +128,18 @@ def shortened(words: str, room: float) -> str:
 
 def tip(item: Tag, words: str) -> None:
     """A tooltip, after a moment."""
-    with dpg.tooltip(item, delay=0.4):
+    with dpg.tooltip(item, delay=0.4, show=dpg.get_item_configuration(item)["show"]) as made:
         dress(sized(dpg.add_text(words), wrap=340), words)
+    _tips.append((item, made))
+
+
+def sync_tips() -> None:
+    """Once a frame, for a few of them: hide those of widgets that are hidden, which would come up at the widgets before them."""
+    for _ in range(min(TIPS_A_FRAME, len(_tips))):
+        item, made = _tips.popleft()
+        if dpg.does_item_exist(item) and dpg.does_item_exist(made):
+            dpg.configure_item(made, show=dpg.is_item_shown(item))
+            _tips.append((item, made))
 
 
 def sized(item: Tag, **lengths: float) -> Tag:

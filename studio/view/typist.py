@@ -29,6 +29,8 @@ class Typist:
                     width=130, min_value=0.0, max_value=2.0, default_value=0.8, format=text("preview.temperature")
                 )
                 self.button: Tag = dpg.add_button(label=text("preview.write"), callback=self._again)
+            for item, about in ((self.prompt, "prompt"), (self.temperature, "temperature"), (self.button, "write")):
+                theme.tip(item, text(f"preview.{about}_tip"))
             with dpg.child_window(border=False):
                 self._text: Tag = dpg.add_text("", wrap=0, color=theme.TEXT)
 

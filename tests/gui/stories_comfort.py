@@ -276,6 +276,8 @@ def settings(hand: Hand) -> None:
     hand.key("Escape")
     window.toggle()
     hand.frames(3)
+    _tooltips(hand)
+    window = app.comfort.settings
     window.ask("duplicate")
     hand.key("ctrl+y")
     assert app.comfort.keyboard.catch is not None and core.preferences.keys == {}
@@ -292,6 +294,28 @@ def settings(hand: Hand) -> None:
     hand.key("ctrl+y")
     assert len(core.document.part.nodes) == count + 1
     assert dpg.get_item_configuration(app.comfort.menus.items["duplicate"])["shortcut"] == "Ctrl+Y"
+
+
+def _tooltips(hand: Hand) -> None:
+    """Whatever can be pressed or set says what it does; preferences are open."""
+    app, real, tipped = hand.app, dpg.tooltip, set[int]()
+
+    def tooltip(item: int, **how: object) -> object:
+        tipped.add(item)
+        return real(item, **how)
+
+    dpg.tooltip = tooltip
+    try:
+        app.build_anew()
+        hand.frames(6)
+        app.core.document.select(selected(["linear 1"]))
+        hand.frames(40)
+        kinds = ("mvButton", "mvCheckbox", "mvCombo", "mvRadioButton", "mvSliderInt", "mvSliderFloat")
+        bare = {item for item in dpg.get_all_items() if dpg.get_item_type(item).partition("::")[2] in kinds} - tipped
+    finally:
+        dpg.tooltip = real
+    titles = {dpg.get_item_label(item) or dpg.get_item_parent(item) for item in bare}
+    assert not titles, titles
 
 
 def other_letters(hand: Hand) -> None:
