@@ -38,7 +38,9 @@ class Palette:
         self._seen: object = None
         self._typed = False  # in the field, in the last frame: Enter ends that before it is heard of
         self._chosen = 0
-        self.input: Tag = dpg.add_input_text(parent=parent, hint=text("view.find"), width=-1, callback=self._search)
+        self.input: Tag = dpg.add_input_text(
+            parent=parent, hint=text("view.find"), width=-1, auto_select_all=True, callback=self._search
+        )
         self.rows: dict[str, Tag] = {}  # by name of what is listed, "block NAME" for saved ones
         self._listed: dict[Tag, Entry] = {}
         self.tips: dict[Tag, Tag] = {}  # tooltips that are empty still, by row
@@ -94,7 +96,7 @@ class Palette:
             chosen = searching and place == self._chosen
             dpg.set_value(row, chosen)
             if chosen and place and dpg.get_item_rect_size(self._list)[1] > 0:
-                y = dpg.get_item_rect_min(row)[1] - dpg.get_item_rect_min(self._list)[1]
+                y = dpg.get_item_rect_min(row)[1] - dpg.get_item_rect_max(self.input)[1]  # a child window tells no place
                 room = dpg.get_item_rect_size(self._list)[1] - dpg.get_item_rect_size(row)[1]
                 if not 0 <= y <= room:
                     dpg.set_y_scroll(self._list, max(0.0, dpg.get_y_scroll(self._list) + y - room / 2))

@@ -139,6 +139,16 @@ class Search:
         wanted = next((s for s in declared.inputs if s.name == socket.socket), None) if declared else None
         return that_give(wanted, among, graph, query) if wanted is not None else search(query, among)
 
+    @property
+    def titles(self) -> list[str]:
+        """What is listed, for tests."""
+        return [found.entry.name for found in self._found[self._first : self._first + ROWS]]
+
+    @property
+    def chosen(self) -> str:
+        """What Enter adds."""
+        return self._found[self._chosen].entry.name if self._found else ""
+
     def _show(self) -> None:
         for index, (row, category) in enumerate(self._rows):
             place = self._first + index

@@ -115,6 +115,30 @@ def by_mouse(hand: Hand) -> None:
     x, y = document.part.nodes["tanh"].position
     assert abs(x + 40 - 230) < 6 and abs(y + 12 - 330) < 6
     hand.key("Escape")
+    # By keyboard: Shift+A, letters, arrows, Enter; Ctrl+Z in the field is the field's, elsewhere the drawing's.
+    steps = document.undo_labels
+    hand.key("shift+a")
+    hand.frames(3)
+    hand.type("gelux")
+    hand.key("ctrl+z")
+    hand.frames(4)
+    assert dpg.get_value(app.palette.input) == "gelu" and document.undo_labels == steps
+    hand.key("Down", "Up", "Return")
+    assert "gelu" in document.part.nodes
+    hand.key("ctrl+z")
+    assert "gelu" not in document.part.nodes and document.undo_labels == steps
+    # The search shows all that it finds, by arrows and by the wheel, which then does not zoom; a press elsewhere closes it.
+    hand.to(free(hand, (230, 40)))
+    hand.key("Tab")
+    hand.key(*["Down"] * 13)
+    assert app.search.titles[-1] == app.search.chosen
+    first, zoom = app.search.titles[0], core.camera.zoom
+    hand.to(free(hand, (260, 100)))
+    hand.x("click", "5")
+    assert app.search.titles[0] != first and core.camera.zoom == zoom
+    hand.click(free(hand, (160, 330)))
+    hand.frames(2)
+    assert not app.search.is_open
 
 
 def menus(hand: Hand) -> None:
