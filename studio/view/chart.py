@@ -132,12 +132,15 @@ def _series_theme(kind: str, color: Rgb, single: bool) -> Tag:
 
 
 def _ring_theme(color: Rgb) -> Tag:
-    """Points as rings. The legend's mark has the colour of the outline, so that must be the curve's."""
+    """Points with a light middle, which stand out on a line of their colour.
+
+    The legend's mark has the colour of the outline, so that must be the curve's.
+    """
     with dpg.theme() as made:
         for kind in (dpg.mvScatterSeries, dpg.mvLineSeries):
             with dpg.theme_component(kind):
                 dpg.add_theme_color(dpg.mvPlotCol_Line, color, category=dpg.mvThemeCat_Plots)
-                dpg.add_theme_color(dpg.mvPlotCol_MarkerFill, theme.BAR, category=dpg.mvThemeCat_Plots)
+                dpg.add_theme_color(dpg.mvPlotCol_MarkerFill, theme.TEXT, category=dpg.mvThemeCat_Plots)
                 dpg.add_theme_color(dpg.mvPlotCol_MarkerOutline, color, category=dpg.mvThemeCat_Plots)
                 dpg.add_theme_style(dpg.mvPlotStyleVar_MarkerSize, 4.0, category=dpg.mvThemeCat_Plots)
                 dpg.add_theme_style(dpg.mvPlotStyleVar_MarkerWeight, 1.8, category=dpg.mvThemeCat_Plots)
