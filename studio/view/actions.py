@@ -98,8 +98,15 @@ class Actions:
     def open_example(self, name: str) -> None:
         """A shipped project, as an untitled copy: saving asks for a file."""
         path = bundled_project(name)
-        if path is not None and self.core.open_file(path):
-            self.core.open(self.core.document.graph, None)
+        if path is None:
+            return
+        try:
+            graph, _ = storage.read(path)
+        except MunetError as error:
+            self.core.say(str(error), error=True)
+        else:
+            self.core.open(graph, None)
+            self.core.say(text("view.opened", name=path.name))
             self._canvas.fit()
 
     @property

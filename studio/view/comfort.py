@@ -48,7 +48,8 @@ class Comfort:
         self._kept, self._changed_at = core.preferences, 0.0
         self.exports = Exports(core, dialogs)
         self.start = StartPage(
-            core, panels.box("graph"), canvas.plot, font, actions.run, self._open_path, self._open_example
+            core, panels.box("graph"), canvas.plot, font, actions.run, self._open_path, self._open_example,
+            lambda: typing() or self.keymap.is_open or self.settings.is_open,
         )  # fmt: skip
         openers = {
             commander.ACTION: actions.run, commander.PANEL: panels.show,
@@ -57,7 +58,7 @@ class Comfort:
         }  # fmt: skip
         self.commander = Commander(self._choices, openers)
         search, popup, palette = pickers
-        others = (popup, self.commander, dialogs.files, palette)
+        others = (popup, self.commander, dialogs.files, palette, self.start)
         self.keyboard = Keyboard(actions, search, others, dialogs.question, typing, core.preferences.keys)
         self.keymap = KeyboardMap(lambda: actions.names, lambda: shortcuts(core.preferences.keys))
         self.settings = Settings(core, self.keyboard, self._preferred)

@@ -43,14 +43,18 @@ class Spot:
 
 
 class StartPage:
-    """Fills `parent` and hides `canvas` while it is shown. `run` starts an action, `open_path` and `open_example` projects."""
+    """Fills `parent` and hides `canvas` while it is shown. `run` starts an action, `open_path` and `open_example` projects.
+
+    Arrows and Enter choose, unless `taken` says that they are another's.
+    """
 
     def __init__(
         self, core: Core, parent: Tag, canvas: Tag, font: Tag | None, run: Callable[[str], None],
         open_path: Callable[[Path], None], open_example: Callable[[str], None],
+        taken: Callable[[], bool],
     ):  # fmt: skip
         self._core, self._canvas, self._pen, self._run = core, canvas, Pen(font), run
-        self._open_path, self._open_example = open_path, open_example
+        self._open_path, self._open_example, self._taken = open_path, open_example, taken
         self._found: Found | None = None
         self._answers: queue.SimpleQueue[Found] = queue.SimpleQueue()
         self._awaited = False
@@ -60,6 +64,7 @@ class StartPage:
         # list that is drawn into takes the mouse from what lies over it.
         self.spots: dict[str, Spot] = {}
         self._hovered = ""
+        self._picked = ""  # by the arrows
         self._box: Tag = dpg.add_child_window(parent=parent, show=False, border=False)
         self._page: Tag = 0
         dpg.bind_item_theme(self._box, theme.padded_theme(0, 0))
@@ -69,12 +74,26 @@ class StartPage:
         return bool(dpg.is_item_shown(self._box))
 
     @property
+    def is_open(self) -> bool:
+        return self.is_shown and bool(self.spots) and not self._taken()
+
+    def move(self, by: int) -> None:
+        """To the next of what can be opened."""
+        names = [name for name in self.spots if not name.startswith("remove ")]
+        at = names.index(self._picked) + by if self._picked in names else (0 if by > 0 else -1)
+        self._picked = names[at % len(names)]
+
+    def enter(self) -> None:
+        if self._picked in self.spots:
+            self.spots[self._picked].then()
+
+    @property
     def busy(self) -> bool:
         """Whether projects are being read."""
         return self._awaited
 
     def show(self) -> None:
-        self._shown_at = self._core.document.version
+        self._shown_at, self._picked = self._core.document.version, ""
         dpg.hide_item(self._canvas)
         dpg.show_item(self._box)
         self._look()
@@ -115,6 +134,7 @@ class StartPage:
             left, top = dpg.get_item_rect_min(self._page)
             at = (x - left) / theme.scale(), (y - top) / theme.scale()
             over = next((name for name, spot in reversed(self.spots.items()) if spot.holds(at)), "")
+        pressed, over = over, over or (self._picked if self._picked in self.spots else "")
         if over != self._hovered:
             self._hovered = over
             dpg.delete_item(self._light, children_only=True)
@@ -122,8 +142,8 @@ class StartPage:
                 x0, y0, x1, y1 = self.spots[over].rect
                 corners = self._at((x0, y0)), self._at((x1, y1))
                 dpg.draw_rectangle(*corners, parent=self._light, color=CLEAR, fill=(255, 255, 255, 18), rounding=theme.px(7))
-        if over and dpg.is_mouse_button_clicked(0):
-            self.spots[over].then()
+        if pressed and dpg.is_mouse_button_clicked(0):
+            self.spots[pressed].then()
 
     def place(self, name: str) -> Place:
         """The middle of what can be pressed, in the window."""

@@ -47,9 +47,16 @@ def start_page(hand: Hand) -> None:
     assert not page.is_shown and core.document.path == there
     app.actions.run("start")
     hand.frames(4)
-    hand.click(page.place("digits_lenet"))
+    names = [name for name in page.spots if not name.startswith("remove ")]
+    hand.key(*["Down"] * (names.index("digits_lenet") + 2), "Up", "Return")
     hand.frames(4)
     assert "conv 1" in core.document.part.nodes and core.document.path is None and not page.is_shown
+    app.actions.run("start")
+    hand.frames(4)
+    hand.click(page.place("char_gpt"))
+    hand.frames(4)
+    assert core.preferences.recent == (str(there),)  # an example is no project of one's own
+    assert "letters" in core.document.part.nodes and core.document.path is None and not page.is_shown
     app.actions.run("start")
     hand.frames(4)
     hand.click(page.place("new"))
