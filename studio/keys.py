@@ -112,6 +112,7 @@ ACTIONS = (
     Action("export_plot_png", "train"),
     Action("export_csv", "train"),
     Action("measure", "inside", ("F7",), typing=True),
+    Action("measure_limits", "inside"),
     Action("next_pass", "inside", ("Ctrl+Down",)),
     Action("previous_pass", "inside", ("Ctrl+Up",)),
     Action("sort_passes", "inside"),

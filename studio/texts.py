@@ -111,6 +111,8 @@ ENGLISH: Mapping[str, str] = {
     "action.next_problem": "Next problem",
     "action.cancel": "Cancel",
     "action.measure": "Measure each pass",
+    "action.measure_limits": "Measure the device's limits anew",
+    "machine.limits": "The device's limits are measured anew; nothing else should use it meanwhile.",
     "action.next_pass": "Next pass",
     "action.previous_pass": "Previous pass",
     "action.sort_passes": "Pass list: sort by time, limit or number",

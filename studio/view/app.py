@@ -209,7 +209,7 @@ class App:
         self.tensor = TensorPanel(core, box("tensor"), self.looks, self._save_tensor)
         self._seen_panels |= {"preview": self.preview, "tensor": self.tensor}
         looks = self.preview, self.tensor
-        inside = Inside(core, self.panels, self.passes, self.code, self.memory, self.timeline, *looks, self.shaders)
+        inside = Inside(core, self.panels, self.machine, self.passes, self.code, self.memory, self.timeline, *looks, self.shaders)
         self.actions.provide(**inside.actions)
         self.actions.provide(show_preview=self.live.toggle, show_values=self._show_values)
         self.actions.provide(show_shaders=lambda: self.panels.show("shaders"), save=self._save, quit=self._quit)

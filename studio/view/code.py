@@ -15,6 +15,7 @@ from studio.view.codeview import CodeView
 from studio.view.gui import Tag, dpg
 from studio.view.machine import Machine
 
+OTHERS = 330  # pixels, at scale 1, of what stands beside the choice of the pass
 ROOM_FOR_TWO = 640  # pixels, at scale 1: below that one text is shown at a time
 
 
@@ -118,6 +119,7 @@ class Code:
 
     def _arrange(self) -> None:
         scale = dpg.get_global_font_scale()
+        dpg.configure_item(self._passes, width=int(min(theme.px(330), max(theme.px(90), self._room - theme.px(OTHERS)))))
         two = self._what == "both" and self._room >= ROOM_FOR_TWO * scale
         dpg.configure_item(self.ir.box, show=two or self._what in ("ir", "both"), width=int(self._room * 0.46) if two else -1)
         dpg.configure_item(self.glsl.box, show=two or self._what == "glsl")

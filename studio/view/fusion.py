@@ -15,7 +15,8 @@ from studio.view import theme
 from studio.view.gui import Tag, clear, dpg
 from studio.view.machine import Machine
 
-FIGURES_SHARE, OPS_SHARE = 0.33, 0.37  # of the panel's width; the passes take the rest
+FIGURES_SHARE, OPS_SHARE = 0.33, 0.39  # of the panel's width; the passes take the rest
+LEAST, LEAST_RIGHT = 240, 190  # pixels at scale 1; a panel that is narrower is scrolled across
 MOST_ROWS = 400  # of ops; a selection of more than that is cut off, and said so
 LIST: dict[str, Any] = {
     "header_row": False, "row_background": True, "borders_innerH": True, "no_pad_outerX": True,
@@ -38,7 +39,8 @@ class Fusion:
         self.nodes: list[tuple[Group, Tag]] = []
         self.passes: dict[int, Tag] = {}
         self._hint: Tag = dpg.add_text(text("fusion.none"), parent=parent, color=theme.DIM)
-        self._columns: Tag = dpg.add_group(parent=parent, horizontal=True, show=False)
+        box: Tag = dpg.add_child_window(parent=parent, border=False, horizontal_scrollbar=True)
+        self._columns: Tag = dpg.add_group(parent=box, horizontal=True, show=False)
         self._figures: Tag = dpg.add_child_window(parent=self._columns, border=False)
         self._ops: Tag = dpg.add_child_window(parent=self._columns, border=True)
         self._right: Tag = dpg.add_child_window(parent=self._columns, border=True)
@@ -67,8 +69,10 @@ class Fusion:
         room = dpg.get_item_rect_size(dpg.get_item_parent(self._columns))[0]
         if room != self._room:
             self._room = room
-            dpg.configure_item(self._figures, width=int(room * FIGURES_SHARE))
-            dpg.configure_item(self._ops, width=int(room * OPS_SHARE))
+            figures_, ops = max(room * FIGURES_SHARE, theme.px(LEAST)), max(room * OPS_SHARE, theme.px(LEAST))
+            dpg.configure_item(self._figures, width=int(figures_))
+            dpg.configure_item(self._ops, width=int(ops))
+            dpg.configure_item(self._right, width=int(max(room - figures_ - ops - theme.px(14), theme.px(LEAST_RIGHT))))
 
     def _take(self, found: tuple[Unfused, tuple[PassView, ...]]) -> None:
         self.found, self._passes = found

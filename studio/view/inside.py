@@ -7,6 +7,7 @@ from collections.abc import Callable
 from studio.texts import text
 from studio.view.code import Code
 from studio.view.core import Core
+from studio.view.machine import Machine
 from studio.view.memory import Memory
 from studio.view.panels import Panels
 from studio.view.passes import Passes
@@ -20,14 +21,14 @@ class Inside:
     """`actions` by their names in the keyboard map. Each brings the panel that it is about to the front."""
 
     def __init__(
-        self, core: Core, panels: Panels, passes: Passes, code: Code, memory: Memory, timeline: TimelinePanel, preview: Preview,
-        tensor: TensorPanel, shaders: Shaders,
+        self, core: Core, panels: Panels, machine: Machine, passes: Passes, code: Code, memory: Memory, timeline: TimelinePanel,
+        preview: Preview, tensor: TensorPanel, shaders: Shaders,
     ):  # fmt: skip
         self._core, self._panels, self._passes, self._shaders = core, panels, passes, shaders
         shown, shader = self._shown, self._with_shaders
         file = shaders.code
         self.actions: dict[str, Callable[[], object]] = {
-            "measure": core.trainer.measure,
+            "measure": core.trainer.measure, "measure_limits": machine.measure_limits,
             "next_pass": lambda: self._go(1), "previous_pass": lambda: self._go(-1),
             "sort_passes": shown("passes", passes.sort_next),
             "next_preview": shown("preview", preview.next_kind), "next_sample": shown("preview", preview.next_sample),

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from munet.inspect import Limits
 from studio.document import selected
+from studio.texts import text
 from studio.view.core import Core
 
 
@@ -66,6 +67,13 @@ class Machine:
         trainer = self.core.trainer
         if self._limits_of != trainer.session_version and trainer.ask("limits", lambda session: session.limits(), self._take):
             self._limits_of = trainer.session_version
+
+    def measure_limits(self) -> None:
+        """Anew: the figures are kept, and those that were taken while others used the device are too low for ever."""
+        told = text("machine.limits")
+        if not self.core.trainer.ask("limits", lambda session: session.limits(refresh=True), self._take):
+            told = text("view.no_passes")
+        self.core.say(told)
 
     def _take(self, limits: Limits | None) -> None:
         self.limits = limits

@@ -49,9 +49,9 @@ class Memory:
         self._area, self._by = "show_arena", "kind"
         with dpg.group(parent=parent, horizontal=True):
             labels = [text(f"memory.{name}") for name in AREAS]
-            self.areas: Tag = dpg.add_combo(labels, default_value=labels[0], width=110, callback=self._chose_area)
+            self.areas: Tag = dpg.add_combo(labels, default_value=labels[0], width=theme.px(110), callback=self._chose_area)
             ways = [text("memory.by_kind"), text("memory.by_node")]
-            self._ways: Tag = dpg.add_combo(ways, default_value=ways[0], width=118, callback=self._chose_way)
+            self._ways: Tag = dpg.add_combo(ways, default_value=ways[0], width=theme.px(118), callback=self._chose_way)
             theme.tip(self.areas, text("memory.areas_tip"))
             theme.tip(self._ways, text("memory.ways_tip"))
             self._figures: Tag = dpg.add_group(horizontal=True)

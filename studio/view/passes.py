@@ -18,7 +18,7 @@ from studio.view import theme
 from studio.view.gui import Tag, clear, dpg
 from studio.view.machine import Machine
 
-BAR_HEIGHT = 15
+BAR_HEIGHT, SCROLLBAR = 15, 12  # pixels at scale 1
 WIDTH_OF_FIGURES = {"us": 6, "gb_s": 6, "gflop_s": 6, "read": 7, "written": 7, "grid": 5, "level": 3}
 
 
@@ -89,6 +89,8 @@ class Passes:
             self._build()
         if trainer.timings is not None and passes:
             self._machine.ask_limits()
+        if self._table and self._inner_width != dpg.get_item_configuration(self._table)["inner_width"]:
+            dpg.configure_item(self._table, inner_width=self._inner_width)
         times = (trainer.timings, self._machine.limits)
         if times != self._times_seen:
             self._times_seen = times
@@ -98,8 +100,15 @@ class Passes:
             self._selection_seen = selection
             self._mark()
 
+    @property
+    def _inner_width(self) -> int:
+        """As wide as the panel; where that is too narrow to read, the table is scrolled across."""
+        room = int(dpg.get_item_rect_size(self._box)[0]) - theme.px(SCROLLBAR)
+        return max(room, theme.px(sum(column.weight for column in COLUMNS)))
+
     def _build(self) -> None:
         clear(self._box)
+        self._table = 0
         self._rows.clear()
         self._columns.clear()
         self._shown = ()
@@ -108,7 +117,8 @@ class Passes:
             return
         with dpg.table(
             parent=self._box, header_row=True, row_background=True, borders_innerH=True, resizable=True, sortable=True,
-            policy=dpg.mvTable_SizingStretchProp, scrollY=True, freeze_rows=1, callback=self._sorted, no_pad_outerX=True,
+            policy=dpg.mvTable_SizingStretchProp, scrollY=True, scrollX=True, freeze_rows=1, inner_width=self._inner_width,
+            callback=self._sorted, no_pad_outerX=True,
             no_saved_settings=True,
         ) as self._table:  # fmt: skip
             for column in COLUMNS:

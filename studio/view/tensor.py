@@ -61,8 +61,10 @@ class TensorPanel:
             with dpg.group(horizontal=True):
                 self.copy: Tag = dpg.add_button(label=text("tensor.copy"), callback=self.copy_numbers)
                 self.save: Tag = dpg.add_button(label=text("tensor.npy"), callback=self._save)
-                self._turns: dict[str, Tag] = {word: dpg.add_combo([], width=82, callback=self._turn, user_data=word, show=False)
-                                               for word in ("down", "right")}  # fmt: skip
+                self._turns: dict[str, Tag] = {
+                    word: dpg.add_combo([], width=theme.px(82), callback=self._turn, user_data=word, show=False)
+                    for word in ("down", "right")
+                }
             for item, about in (
                 (self.combo, "choice"), (self.batches, "batches"), (self.copy, "copy"), (self.save, "npy"),
                 *((item, word) for word, item in self._turns.items()),

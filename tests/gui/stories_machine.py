@@ -83,6 +83,9 @@ def machine_passes(hand: Hand) -> None:
     old = app.core.trainer.timings
     hand.key("F7")
     hand.until(lambda: app.core.trainer.timings is not old)
+    known = app.machine.limits
+    app.actions.run("measure_limits")
+    hand.until(lambda: app.machine.limits is not known)
     assert len(np.unique(hand.picture("passes")[560:760, 200:950].reshape(-1, 3), axis=0)) > 50
 
 

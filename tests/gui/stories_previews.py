@@ -9,6 +9,7 @@ import numpy as np
 from munet import load_project, save_project
 from studio import messages
 from studio.document import selected
+from studio.liveparams import SetLive
 from studio.previews import Bars, Confusion, Facts, Letters, Picture, Plane
 from studio.view.gui import dpg
 from tests.gui.hand import PROJECTS, Hand
@@ -152,17 +153,21 @@ def tensors(hand: Hand) -> None:
 
 
 def held(hand: Hand) -> None:
-    """A rate that is far too high: training is held, V shows the guilty node's numbers in the step that failed."""
+    """A rate that is set far too high while it runs: training is held, V shows the guilty node's numbers of the failed step."""
     app = hand.app
     core = app.core
     graph = load_project(PROJECTS / "xor.json")
-    adam = replace(graph.nodes["adam"], operator="SGD", params={"lr": 1e30})
+    adam = replace(graph.nodes["adam"], operator="SGD", params={"lr": 0.01})
     path = hand.folder / "xor.json"
-    save_project(replace(graph, nodes={**graph.nodes, "adam": adam}), path)
+    save_project(replace(graph, nodes={**graph.nodes, "adam": adam}, run=replace(graph.run, steps=2_000_000)), path)
     app.actions.open_path(path)
     hand.until(lambda: core.findings.version == core.document.version)
     app.actions.run("run")
+    hand.until(lambda: core.trainer.record.step > 20)
+    assert not app.tensor.held
+    core.edit(SetLive("adam", "lr", 1e30, "live adam.lr"))
     hand.until(lambda: bool(app.tensor.held))
+    assert core.trainer.phase == messages.PAUSED and app.tensor.held in core.problems
     core.document.select(selected([]))
     hand.frames(3)
     app.actions.run("show_values")
