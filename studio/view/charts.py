@@ -68,7 +68,7 @@ class Histograms:
         self._group: Tag = dpg.add_group(parent=parent, show=False)
         for _ in range(DEEP):
             name = dpg.add_text("", parent=self._group)
-            plot = dpg.add_plot(parent=self._group, height=100, no_mouse_pos=True, **BARE)
+            plot = dpg.add_plot(parent=self._group, height=theme.px(100), no_mouse_pos=True, **BARE)
             x = dpg.add_plot_axis(dpg.mvXAxis, parent=plot)
             y = dpg.add_plot_axis(dpg.mvYAxis, parent=plot, no_tick_labels=True, no_tick_marks=True)
             self._plots.append((name, plot, x, y))
@@ -215,7 +215,7 @@ class FactsTable:
     def draw(self, facts: Facts) -> None:
         clear(self._box)
         with dpg.table(parent=self._box, header_row=False, policy=dpg.mvTable_SizingFixedFit, no_pad_outerX=True):
-            dpg.add_table_column(width_fixed=True, init_width_or_weight=92)
+            dpg.add_table_column(width_fixed=True, init_width_or_weight=theme.px(92))
             dpg.add_table_column(width_stretch=True)
             for place, (name, value) in enumerate(facts.rows):
                 bad = facts.strange > 0 and place == len(facts.rows) - 1

@@ -43,7 +43,7 @@ class Code:
         self.index: int | None = None  # of the pass that is shown
         self._what = "both"
         with dpg.group(parent=parent, horizontal=True) as self._head:
-            self._passes: Tag = dpg.add_combo((), width=330, callback=self._picked, show=False)
+            self._passes: Tag = dpg.add_combo((), width=theme.px(330), callback=self._picked, show=False)
             names = [text(f"code.{name}") for name in ("both", "ir", "glsl")]
             self.choice: Tag = dpg.add_radio_button(names, default_value=names[0], horizontal=True, callback=self._chose)
             self.copy: Tag = dpg.add_button(label=labelled("copy", text("code.copy")), callback=self.copy_shown, show=False)

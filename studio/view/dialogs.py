@@ -37,6 +37,7 @@ class Question:
         self.buttons: dict[str, Tag] = {}  # by label
         self.fields: dict[str, Tag] = {}  # of a form, by name
         self._choices: Sequence[Choice] = ()
+        self._width = 0.0  # for which it was put into the middle
         self._mark = 0  # the choice that Enter takes
         self._asked_at = 0.0
         self._blue, self._plain = theme.button_theme(theme.BLUE), theme.button_theme(theme.BODY)
@@ -83,6 +84,14 @@ class Question:
                 self.buttons[label] = dpg.add_button(label=label, callback=partial(self.answer, place))
         width, height = dpg.get_viewport_client_width(), dpg.get_viewport_client_height()
         dpg.configure_item(self._window, show=True, pos=[max(0, (width - theme.px(WIDTH)) // 2), height // 4])
+
+    def sync(self) -> None:
+        """Once a frame: in the middle, as soon as its width is known."""
+        width = dpg.get_item_rect_size(self._window)[0] if self.is_open else 0
+        if width and width != self._width:
+            place = max(0, (dpg.get_viewport_client_width() - width) // 2), dpg.get_viewport_client_height() // 4
+            dpg.configure_item(self._window, pos=place)
+        self._width = width
 
     def move(self, by: int) -> None:
         """An arrow: another choice is the one that Enter takes. In a form the keys are those of its fields."""
@@ -148,6 +157,7 @@ class Dialogs:
     def sync(self) -> None:
         """Once a frame. A dialog that opens in the frame in which another one closes would be closed with it: answers wait."""
         self.files.sync()
+        self.question.sync()
         waiting = [(frames - 1, then) for frames, then in self._answers]
         self._answers.clear()
         self._answers.extend(entry for entry in waiting if entry[0])

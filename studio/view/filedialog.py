@@ -51,7 +51,7 @@ class FileDialog:
                 self.path: Tag = dpg.add_input_text(width=-1, hint=text("view.folder"))
             theme.tip(up, text("view.folder_up"))
             theme.tip(home, text("view.folder_home"))
-            self._list: Tag = dpg.add_child_window(height=theme.px(HEIGHT - 148))
+            self._list: Tag = dpg.add_child_window(height=-theme.px(106))
             dpg.bind_item_theme(self._list, theme.list_theme())
             self.name: Tag = dpg.add_input_text(width=-1, hint=text("view.file_name"), callback=self._typed)
             self._note: Tag = dpg.add_text("", color=theme.DIM)

@@ -179,7 +179,7 @@ class Fusion:
                     theme.dress(dpg.add_text(names, color=theme.TEXT if view.index in marked or not marked else theme.DIM), names)
                     dpg.add_text(bytes_text(view.bytes_read + view.bytes_written), color=theme.DIM)
                 with dpg.tooltip(row, delay=0.3):
-                    dpg.add_text(view.name, wrap=420)
+                    dpg.add_text(view.name, wrap=theme.px(420))
 
     def _follow(self, op: UnfusedOp) -> None:
         """Mark where an op went."""

@@ -218,7 +218,7 @@ class Inspector:
         dpg.bind_item_theme(button, self._given_theme if name else self._kept_theme)
         self._fields[f"promote {param}"] = button
         with dpg.tooltip(button, delay=0.3):
-            dpg.add_text(text("promote.back", name=name) if name else text("promote.give", param=param), wrap=300)
+            dpg.add_text(text("promote.back", name=name) if name else text("promote.give", param=param), wrap=theme.px(300))
 
     def _widget(self, ids: tuple[str, ...], param: ParamView, value: Any) -> Tag:
         done = partial(self._set, ids, param)

@@ -36,8 +36,9 @@ class KeyboardMap:
             return
         dpg.set_value(self.input, "")
         width = min(theme.px(WIDTH), dpg.get_viewport_client_width() - 20)
-        height = min(theme.px(HEIGHT), dpg.get_viewport_client_height() - 40)
-        place = [(dpg.get_viewport_client_width() - width) // 2, (dpg.get_viewport_client_height() - height) // 2]
+        height = min(theme.px(HEIGHT), dpg.get_viewport_client_height() - theme.px(60))
+        top = max(theme.px(30), (dpg.get_viewport_client_height() - height) // 2)
+        place = [(dpg.get_viewport_client_width() - width) // 2, top]
         dpg.configure_item(self.window, show=True, width=width, height=height, pos=place)
         dpg.focus_item(self.window)
         dpg.focus_item(self.input)

@@ -52,7 +52,7 @@ class Passes:
             self._total: Tag = dpg.add_text("")
             self._rest: Tag = dpg.add_text("", color=theme.DIM)
             with dpg.tooltip(self._rest, delay=0.4):
-                self._limits_tip: Tag = dpg.add_text(text("passes.tip_limit"), wrap=340)
+                self._limits_tip: Tag = dpg.add_text(text("passes.tip_limit"), wrap=theme.px(340))
         self._box: Tag = dpg.add_child_window(parent=parent, border=False)
         dpg.bind_item_theme(self._box, theme.list_theme())
 
@@ -148,8 +148,8 @@ class Passes:
                         dpg.bind_item_font(cell, mono)
                 made.cells[column.name] = cell
         with dpg.tooltip(made.selectable, delay=0.5):
-            dpg.add_text(row.view.name, wrap=420)
-            dpg.add_text(row.view.reason, wrap=420, color=theme.DIM)
+            dpg.add_text(row.view.name, wrap=theme.px(420))
+            dpg.add_text(row.view.reason, wrap=theme.px(420), color=theme.DIM)
         return made
 
     def _fill(self) -> None:

@@ -47,7 +47,7 @@ class PlotMouse:
             self._told = told
             dpg.delete_item(self._lines, children_only=True)
             for words, color in ((told[0], theme.TEXT), ("\n".join(told[1:]), theme.DIM)) if told else ():
-                theme.dress(dpg.add_text(words, parent=self._lines, color=color, wrap=460), words)
+                theme.dress(dpg.add_text(words, parent=self._lines, color=color, wrap=theme.px(460)), words)
             dpg.configure_item(self._tip, show=bool(told))
         if told:
             x, y = dpg.get_mouse_pos(local=False)

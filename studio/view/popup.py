@@ -45,7 +45,8 @@ class Popup:
         self._rows = [row for row in rows if row is not None]
         self._chosen = 0 if is_error and self._rows else -1
         if head:
-            theme.dress(dpg.add_text(head, parent=self._window, wrap=360, color=theme.ERROR if is_error else theme.DIM), head)
+            color = theme.ERROR if is_error else theme.DIM
+            theme.dress(dpg.add_text(head, parent=self._window, wrap=theme.px(360), color=color), head)
             if self._rows:
                 dpg.add_separator(parent=self._window)
         width = self._width(rows)

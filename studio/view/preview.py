@@ -28,7 +28,7 @@ class Preview:
         self._combo_seen: object = None
         with dpg.group(parent=parent):
             with dpg.group(horizontal=True):
-                self.combo: Tag = dpg.add_combo([], width=196, callback=self._choose)
+                self.combo: Tag = dpg.add_combo([], width=theme.px(196), callback=self._choose)
                 self.log: Tag = dpg.add_checkbox(label=text("preview.log"), default_value=True, show=False, callback=self._redraw)
                 self.sample: Tag = dpg.add_slider_int(
                     width=-1, max_value=31, format=text("preview.sample"), show=False, callback=self._choose_sample, clamped=True

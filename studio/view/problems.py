@@ -57,8 +57,8 @@ class Problems:
             parent=self._box, header_row=False, row_background=True, borders_innerH=True, policy=dpg.mvTable_SizingStretchProp,
             no_pad_outerX=True,
         ):  # fmt: skip
-            dpg.add_table_column(width_fixed=True, init_width_or_weight=20)
-            for weight in (0.8, 2.6, 2.2):
+            dpg.add_table_column(width_fixed=True, init_width_or_weight=theme.px(20))
+            for weight in (1.1, 2.6, 2.2):
                 dpg.add_table_column(init_width_or_weight=weight)
             for place, problem in enumerate(self.all):
                 self._add_row(problem, place < wrong)
@@ -96,8 +96,8 @@ def _tell(problem: Problem, is_error: bool) -> None:
         dpg.add_text(icon("error" if is_error else "warning"), color=color)
         head = problem.node or text("problems.error" if is_error else "problems.remark")
         theme.dress(dpg.add_text(head, color=color), head)
-    theme.dress(dpg.add_text(problem.found, wrap=460), problem.found)
+    theme.dress(dpg.add_text(problem.found, wrap=theme.px(460)), problem.found)
     if problem.rule:
-        dpg.add_text(text("problems.rule", rule=problem.rule), wrap=460, color=theme.DIM)
+        dpg.add_text(text("problems.rule", rule=problem.rule), wrap=theme.px(460), color=theme.DIM)
     if problem.cure:
-        dpg.add_text(text("problems.cure", cure=problem.cure), wrap=460, color=theme.GOOD)
+        dpg.add_text(text("problems.cure", cure=problem.cure), wrap=theme.px(460), color=theme.GOOD)

@@ -69,7 +69,7 @@ class ShaderCode:
         self.fault_rows: list[Tag] = []
         with dpg.window(show=False, no_title_bar=True, no_resize=True, no_move=True, autosize=True, no_focus_on_appearing=True,
                         no_saved_settings=True, no_docking=True, min_size=(8, 8)) as self._hover:  # fmt: skip
-            self._hover_text: Tag = dpg.add_text("", wrap=420, color=theme.ERROR)
+            self._hover_text: Tag = dpg.add_text("", wrap=theme.px(420), color=theme.ERROR)
         self.show(None, None)
 
     def take_over(self, other: ShaderCode) -> None:

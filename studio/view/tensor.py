@@ -52,7 +52,7 @@ class TensorPanel:
         self._texture: Texture | None = None
         with dpg.group(parent=parent) as self._all:
             with dpg.group(horizontal=True):
-                self.combo: Tag = dpg.add_combo([], width=150, callback=self._choose)
+                self.combo: Tag = dpg.add_combo([], width=theme.px(150), callback=self._choose)
                 self.batches: Tag = dpg.add_combo([], width=-1, callback=self._choose_batch)
             with dpg.group(horizontal=True):
                 self._map: Tag = dpg.add_drawlist(MAP, MAP)
@@ -317,7 +317,7 @@ def _table() -> tuple[list[Tag], list[list[Tag]]]:
         freeze_rows=1, freeze_columns=1, no_host_extendX=True,
     ) as table:  # fmt: skip
         for column in range(COLUMNS + 1):
-            dpg.add_table_column(width_fixed=True, init_width_or_weight=34 if column == 0 else 64)
+            dpg.add_table_column(width_fixed=True, init_width_or_weight=theme.px(34 if column == 0 else 64))
         for row in range(ROWS + 1):
             with dpg.table_row() as line:
                 lines.append(line)

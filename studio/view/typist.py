@@ -24,9 +24,9 @@ class Typist:
         self.writing: Writing | None = None
         with dpg.group(parent=parent, show=False) as self._box:
             with dpg.group(horizontal=True):
-                self.prompt: Tag = dpg.add_input_text(default_value="\\n", hint=text("preview.prompt"), width=110)
+                self.prompt: Tag = dpg.add_input_text(default_value="\\n", hint=text("preview.prompt"), width=theme.px(110))
                 self.temperature: Tag = dpg.add_slider_float(
-                    width=130, min_value=0.0, max_value=2.0, default_value=0.8, format=text("preview.temperature")
+                    width=theme.px(130), min_value=0.0, max_value=2.0, default_value=0.8, format=text("preview.temperature")
                 )
                 self.button: Tag = dpg.add_button(label=text("preview.write"), callback=self._again)
             for item, about in ((self.prompt, "prompt"), (self.temperature, "temperature"), (self.button, "write")):

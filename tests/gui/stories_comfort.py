@@ -291,11 +291,11 @@ def settings(hand: Hand) -> None:
     hand.key("ctrl+y")
     assert core.preferences.keys == {"duplicate": "Ctrl+Y"} and app.comfort.keyboard.catch is None
     window.ask("mute")
-    hand.key("j")
+    hand.key("z")
     hand.key("Escape")
-    assert core.preferences.keys["mute"] == "J" and not window.is_open
+    assert core.preferences.keys["mute"] == "Z" and not window.is_open
     core.document.select(selected(["relu 1"]))
-    hand.key("j")
+    hand.key("z")
     assert core.document.part.nodes["relu 1"].muted
     count = len(core.document.part.nodes)
     hand.key("ctrl+y")
