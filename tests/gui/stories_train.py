@@ -66,8 +66,8 @@ def train_live(hand: Hand) -> None:
     hand.until(lambda: trainer.live["adam.lr"] == before)
     hand.frames(3)
     steps = len(document.undo_labels)
-    for count in (1, 2):  # each drag is a step of undo
-        hand.drag((left + 30, top + 10), (left + 70, top + 10))
+    for count in (1, 2):  # each drag is a step of undo; from another place, as two presses at one are a double click
+        hand.drag((left + 30 * count, top + 10), (left + 30 * count + 35, top + 10))
         hand.until(lambda: len(document.undo_labels) == steps + count)  # noqa: B023  # called within this round
     hand.key("ctrl+z", "ctrl+z")
     hand.until(lambda: trainer.live["adam.lr"] == before)
