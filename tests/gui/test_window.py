@@ -51,7 +51,7 @@ def test_story(story: str, display: Display, cache: Path, tmp_path: Path) -> Non
 def test_the_command_opens_sleeps_and_quits(display: Display, cache: Path, tmp_path: Path) -> None:
     """Nothing is drawn while nothing happens: the process takes no time; Ctrl+Q wakes and ends it."""
     environ = environment(display, tmp_path, cache)
-    command = [sys.executable, "-X", "faulthandler", "-m", "munet.cli", "studio", "xor"]
+    command = [sys.executable, "-X", "faulthandler", "-m", "munet.cli", "studio", "xor", "--stats"]
     with subprocess.Popen(command, cwd=ROOT, env=environ, stderr=subprocess.PIPE, text=True) as process:
         try:
             time.sleep(4.0)
