@@ -78,10 +78,11 @@ class Builder:
 
     # -- ops ---------------------------------------------------------------------------------------------------------
 
-    def call(self, operator: str, operands: Sequence[Any]) -> Value:
+    def call(self, operator: str, operands: Sequence[Any], **params: Any) -> Value:
+        """An operator by its name, for code that stands below the nodes; this builder must be active."""
         declared = find(operator)
         assert isinstance(declared, Operator)
-        return declared(*operands)
+        return declared(*operands, **params)
 
     def add_op(self, operator: Operator, inputs: Mapping[str, Sequence[Any]], params: Mapping[str, Any]) -> Any:
         """One op; numbers among the inputs become constants of the dtype of the values beside them.

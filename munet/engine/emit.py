@@ -8,7 +8,8 @@ from itertools import pairwise
 
 from munet.engine.builder import FEED_ROWS
 from munet.engine.codegen.asset_choice import Choice
-from munet.engine.codegen.contraction_asset import ASSET, plan_contraction, write_variant
+from munet.engine.codegen.contraction_asset import ASSET, plan_contraction
+from munet.engine.codegen.contraction_include import write_variant
 from munet.engine.codegen.form import Form, flattened, form_of, is_packed
 from munet.engine.codegen.glsl import Buffer, flops_of, write_shader
 from munet.engine.codegen.parts import Part, plan_part

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,11 +17,15 @@ from munet.engine.kernels import Indices, Site, View, fold, number_to_index
 from munet.engine.operator import Array, Grads, Input, Output, Param, Sample
 from munet.engine.scalar import Expr, InRange, Literal, Position, Where, apply, guarded, literal
 from munet.engine.shapes import normal_axes
+from munet.nodes.linear import matmul, swapped
 from munet.nodes.samples import normal, whole
 from munet.nodes.shape_ops import reshape
 
 CATEGORY = "Indexing"
 INTERNAL = ""
+# Of a table whose gradient is a product with ones where a row is meant: tiles add up faster than every element looks through
+# all rows, and the ones are never stored on a device.
+FEW_ROWS = 4096
 
 
 def clamped(expr: Expr, size: int) -> Index:
@@ -52,7 +57,13 @@ def take_rows(x: Array, rows: Array) -> Array:
 
 @take_rows.gradient
 def take_rows_gradient(g: Value, x: Value, rows: Value) -> Grads:
-    return {"x": sum_rows(g, rows, count=x.shape[0]) if x.dtype.is_float else None, "rows": None}
+    if not x.dtype.is_float:
+        return {"x": None, "rows": None}
+    if not 0 < x.shape[0] <= FEW_ROWS:
+        return {"x": sum_rows(g, rows, count=x.shape[0]), "rows": None}
+    hits = reshape(one_hot(rows, count=x.shape[0]), shape=(rows.element_count, x.shape[0]))
+    flat = reshape(g, shape=(rows.element_count, math.prod(x.shape[1:])))
+    return {"x": reshape(matmul(swapped(hits), flat), shape=x.shape), "rows": None}
 
 
 def _sum_rows(site: Site, index: Indices) -> Expr:

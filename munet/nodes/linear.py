@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from munet.engine.declaring import operator
 from munet.engine.ir.module import Value
 from munet.engine.kernels import Contraction
 from munet.engine.operator import Array, Grads, Input, Output, Sample
 from munet.nodes.samples import normal
-from munet.nodes.shape_ops import transpose
+from munet.nodes.shape_ops import reshape, transpose
 
 
 @operator(
@@ -35,4 +37,7 @@ def swapped(x: Value) -> Value:
 
 @matmul.gradient
 def matmul_gradient(g: Value, x: Value, y: Value) -> Grads:
+    if y.rank == 2 < x.rank:  # one matrix for all batches: its gradient is one sum over all of their rows
+        rows_x, rows_g = (reshape(value, shape=(math.prod(value.shape[:-1]), value.shape[-1])) for value in (x, g))
+        return {"x": matmul(g, swapped(y)), "y": matmul(swapped(rows_x), rows_g)}
     return {"x": matmul(g, swapped(y)), "y": matmul(swapped(x), g)}

@@ -166,6 +166,11 @@ def scores(q: Value, k: Value) -> Value:
     return op("exp", op("mul", op("matmul", heads[0], swapped(heads[1])), op("constant", value=0.05)))
 
 
+def weight_gradient(x: Value, g: Value) -> Value:
+    """Both factors lie along the result, not along the sum."""
+    return op("matmul", swapped(x), g)
+
+
 def two_results(x: Value, w: Value) -> Value:
     """A product that is wanted itself and after an activation: both are written by one pass."""
     y = op("matmul", x, w)
@@ -187,6 +192,12 @@ CASES: dict[str, tuple[Callable[..., Value], list[Array]]] = {
     "convolution weight": (convolution_weight, [normal(11, 1, 67, 13, 11), normal(11, 1, 29, 13, 11)]),
     "attention": (scores, [normal(131, 3, 211), normal(113, 3, 211)]),
     "two results": (two_results, [normal(257, 137), normal(137, 259)]),
+    # By four: both factors along the sum, one, none.
+    "linear by four": (linear_relu, [normal(516, 132), normal(124, 132), normal(124)]),
+    "product by four": (product, [normal(516, 132), normal(132, 124)]),
+    "weight by four": (weight_gradient, [normal(520, 136), normal(520, 124)]),
+    "attention by four": (scores, [normal(132, 4, 212), normal(116, 4, 212)]),
+    "two results by four": (two_results, [normal(260, 136), normal(136, 260)]),
 }
 
 

@@ -202,13 +202,13 @@ def test_error_texts(text: str):
     ids=range(15),
 )
 def test_hostile_text_is_refused_soon(text: str, code: str):
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ProjectError) as caught:
         parse_project(text)
     assert code in [problem.code for problem in caught.value.problems]
     assert len(caught.value.problems) <= 51
     assert len(str(caught.value)) < 20_000
-    assert time.perf_counter() - start < 5  # about 0.5 s alone; the machine may be busy
+    assert time.process_time() - start < 5  # about 0.5 s; of the process, since the machine may be busy
 
 
 def test_depth_inside_strings_does_not_count():

@@ -47,47 +47,89 @@ const uint ROWS = TILE_M / BLOCK_M, COLUMNS = TILE_N / BLOCK_N;  // of invocatio
 const uint PITCH_A = TILE_M / 4 + 1, PITCH_B = TILE_N / 4 + 1;   // padded, so that a column does not lie in one bank
 const uint ROOM = STAGES * TILE_K / ROWS;  // rows of a block's results that fit into tile_b
 const uint PART_M = ROOM >= BLOCK_M ? BLOCK_M : ROOM >= 4 ? 4 : ROOM >= 2 ? 2 : 1;  // ROWS <= STAGES * TILE_K
-const uint COUNT_A = TILE_M * TILE_K, COUNT_B = TILE_N * TILE_K;
+const uint COUNT_A = TILE_M * TILE_K / 4, COUNT_B = TILE_N * TILE_K / 4;  // elements of a slice, by four
 const uint FETCHES_A = (COUNT_A + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 const uint FETCHES_B = (COUNT_B + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 
 shared vec4 tile_a[STAGES * TILE_K * PITCH_A];  // [stage, k, m]
 shared vec4 tile_b[STAGES * TILE_K * PITCH_B];  // [stage, k, n]
-float next_a[FETCHES_A];
-float next_b[FETCHES_B];
+vec4 next_a[FETCHES_A];
+vec4 next_b[FETCHES_B];
 
-// Place (x, k) of the i-th element of a slice: neighbouring invocations take neighbours in memory.
+// Place (x, k) of the first of the i-th four elements of a slice: they and neighbouring invocations follow neighbours in memory.
 uvec2 spot(uint i, uint tile, bool along_k) {
-    return along_k ? uvec2(i / TILE_K, i % TILE_K) : uvec2(i % tile, i / tile);
+    return along_k ? uvec2(i / (TILE_K / 4), i % (TILE_K / 4) * 4) : uvec2(i % (tile / 4) * 4, i / (tile / 4));
 }
+
+bool in_slice(uint i, uint count) { return count % WORKGROUP_SIZE == 0 || i < count; }
+bool in_a(uvec2 at) { return (M % TILE_M == 0 || at.x < M) && (K % TILE_K == 0 || at.y < K); }
+bool in_b(uvec2 at) { return (N % TILE_N == 0 || at.x < N) && (K % TILE_K == 0 || at.y < K); }
+uvec2 beside(uvec2 at, uint i, bool along_k) { return along_k ? uvec2(at.x, at.y + i) : uvec2(at.x + i, at.y); }
 
 void fetch(uint batch, uint m0, uint n0, uint k0) {
     [[unroll]] for (uint f = 0; f < FETCHES_A; ++f) {
         uint i = f * WORKGROUP_SIZE + gl_LocalInvocationID.x;
         uvec2 at = spot(i, TILE_M, A_ALONG_K) + uvec2(m0, k0);
-        bool inside = (COUNT_A % WORKGROUP_SIZE == 0 || i < COUNT_A) && (M % TILE_M == 0 || at.x < M) && (K % TILE_K == 0 || at.y < K);
-        next_a[f] = 0.0;
-        if (inside) next_a[f] = load_a(batch, at.x, at.y);
+        next_a[f] = vec4(0.0);
+        if (!in_slice(i, COUNT_A)) continue;
+        if (A_BY_4) {
+            if (in_a(at)) next_a[f] = load_a4(batch, at.x, at.y);
+        } else {
+            [[unroll]] for (uint j = 0; j < 4; ++j) {
+                uvec2 one = beside(at, j, A_ALONG_K);
+                if (in_a(one)) next_a[f][j] = load_a(batch, one.x, one.y);
+            }
+        }
     }
     [[unroll]] for (uint f = 0; f < FETCHES_B; ++f) {
         uint i = f * WORKGROUP_SIZE + gl_LocalInvocationID.x;
         uvec2 at = spot(i, TILE_N, B_ALONG_K) + uvec2(n0, k0);
-        bool inside = (COUNT_B % WORKGROUP_SIZE == 0 || i < COUNT_B) && (N % TILE_N == 0 || at.x < N) && (K % TILE_K == 0 || at.y < K);
-        next_b[f] = 0.0;
-        if (inside) next_b[f] = load_b(batch, at.y, at.x);
+        next_b[f] = vec4(0.0);
+        if (!in_slice(i, COUNT_B)) continue;
+        if (B_BY_4) {
+            if (in_b(at)) next_b[f] = load_b4(batch, at.y, at.x);
+        } else {
+            [[unroll]] for (uint j = 0; j < 4; ++j) {
+                uvec2 one = beside(at, j, B_ALONG_K);
+                if (in_b(one)) next_b[f][j] = load_b(batch, one.y, one.x);
+            }
+        }
     }
 }
 
 void stage_slice(uint stage) {
+    uint first = stage * TILE_K;
     [[unroll]] for (uint f = 0; f < FETCHES_A; ++f) {
         uint i = f * WORKGROUP_SIZE + gl_LocalInvocationID.x;
         uvec2 at = spot(i, TILE_M, A_ALONG_K);
-        if (COUNT_A % WORKGROUP_SIZE == 0 || i < COUNT_A) tile_a[(stage * TILE_K + at.y) * PITCH_A + at.x / 4][at.x % 4] = next_a[f];
+        if (!in_slice(i, COUNT_A)) continue;
+        if (A_ALONG_K) {
+            [[unroll]] for (uint k = 0; k < 4; ++k) tile_a[(first + at.y + k) * PITCH_A + at.x / 4][at.x % 4] = next_a[f][k];
+        } else {
+            tile_a[(first + at.y) * PITCH_A + at.x / 4] = next_a[f];
+        }
     }
     [[unroll]] for (uint f = 0; f < FETCHES_B; ++f) {
         uint i = f * WORKGROUP_SIZE + gl_LocalInvocationID.x;
         uvec2 at = spot(i, TILE_N, B_ALONG_K);
-        if (COUNT_B % WORKGROUP_SIZE == 0 || i < COUNT_B) tile_b[(stage * TILE_K + at.y) * PITCH_B + at.x / 4][at.x % 4] = next_b[f];
+        if (!in_slice(i, COUNT_B)) continue;
+        if (B_ALONG_K) {
+            [[unroll]] for (uint k = 0; k < 4; ++k) tile_b[(first + at.y + k) * PITCH_B + at.x / 4][at.x % 4] = next_b[f][k];
+        } else {
+            tile_b[(first + at.y) * PITCH_B + at.x / 4] = next_b[f];
+        }
+    }
+}
+
+// Four results from (m, n) on.
+void put(uint batch, uint m, uint n, vec4 sum) {
+    if (M % TILE_M != 0 && m >= M) return;
+    if (STORE_BY_4) {
+        if (N % TILE_N == 0 || n < N) store4(batch, m, n, sum);
+        return;
+    }
+    [[unroll]] for (uint i = 0; i < 4; ++i) {
+        if (N % TILE_N == 0 || n + i < N) store(batch, m, n + i, sum[i]);
     }
 }
 
@@ -123,10 +165,7 @@ void main() {
     if (!COSTLY_STORE) {
         [[unroll]] for (uint i = 0; i < BLOCK_M; ++i) {
             uint m = m0 + (i / 4 * ROWS + row) * 4 + i % 4;
-            [[unroll]] for (uint n4 = 0; n4 < BLOCK_N; ++n4) {
-                uint n = n0 + (n4 / 4 * COLUMNS + column) * 4 + n4 % 4;
-                if ((M % TILE_M == 0 || m < M) && (N % TILE_N == 0 || n < N)) store(batch, m, n, sum[i][n4 / 4][n4 % 4]);
-            }
+            [[unroll]] for (uint j = 0; j < BLOCK_N / 4; ++j) put(batch, m, n0 + (j * COLUMNS + column) * 4, sum[i][j]);
         }
         return;
     }
@@ -139,11 +178,10 @@ void main() {
             }
         }
         barrier();
-        for (uint f = 0; f < PART_M * BLOCK_N; ++f) {
-            uint at = f * WORKGROUP_SIZE + gl_LocalInvocationID.x, kept = at / TILE_N;
+        for (uint f = 0; f < PART_M * BLOCK_N / 4; ++f) {
+            uint at = f * WORKGROUP_SIZE + gl_LocalInvocationID.x, kept = at / (TILE_N / 4);
             uint i = part + kept / ROWS;
-            uint m = m0 + (i / 4 * ROWS + kept % ROWS) * 4 + i % 4, n = n0 + at % TILE_N;
-            if ((M % TILE_M == 0 || m < M) && (N % TILE_N == 0 || n < N)) store(batch, m, n, tile_b[at / 4][at % 4]);
+            put(batch, m0 + (i / 4 * ROWS + kept % ROWS) * 4 + i % 4, n0 + at % (TILE_N / 4) * 4, tile_b[at]);
         }
     }
 }

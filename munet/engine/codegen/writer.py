@@ -38,6 +38,8 @@ from munet.engine.scalar import (
 
 SIGNS = {"and": "&&", "or": "||", "xor": "!="}
 BYTES = "bytes"  # how names of buffers begin that are written byte by byte; only the device's 8-bit storage can do that
+# Functions worth computing once where two ops ask for the same of the same number.
+COSTLY = frozenset(name for name, function in FUNCTIONS.items() if function.flops >= 10)
 BLOCK = 64  # long float sums are added up in blocks: the error grows with the root of their number, not of the length
 
 
@@ -64,6 +66,7 @@ class Writer:
         self.scopes = [Scope(1)]
         self.variables: dict[Var, str] = {}
         self.counts: dict[str, int] = {}
+        self.texts: dict[str, str] = {}  # what the named elements are
         self.folded: dict[Fold, str] = {}  # folds whose result is known already
 
     @property
@@ -155,6 +158,7 @@ class Writer:
             if not (text.isidentifier() or _is_number(text)):
                 name = self.name("t")
                 self.line(f"{value.dtype.register} {name} = {text};")
+                self.texts[name] = text
                 text = name
             self.remember(value, index, text)
 
@@ -193,6 +197,8 @@ class Writer:
 
     def _apply(self, expr: Apply) -> str:
         args = [self.expr(arg) for arg in expr.args]
+        if expr.name in COSTLY:
+            return self._called_once(expr, args)
         if expr.name in FUNCTIONS:
             return f"{FUNCTIONS[expr.name].glsl}({', '.join(args)})"
         if expr.name == "negate":
@@ -200,6 +206,16 @@ class Writer:
         if expr.name == "not":
             return f"(!{args[0]})"
         return f"({args[0]} {SIGNS.get(expr.name, expr.name)} {args[1]})"
+
+    def _called_once(self, expr: Apply, args: Sequence[str]) -> str:
+        """gelu and its slope both take an error function of the same number, which each writes in its own way."""
+        key = (expr.name, *(self.texts.get(arg, arg) for arg in args))
+        known = self._known(key)
+        if known is None:
+            known = self.name("f")
+            self.line(f"{expr.dtype.register} {known} = {FUNCTIONS[expr.name].glsl}({', '.join(args)});")
+            self.scopes[-1].known[key] = known
+        return known
 
     def _test(self, expr: InRange | Divides) -> str:
         index = self.index(expr.index)

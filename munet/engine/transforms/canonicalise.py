@@ -6,20 +6,29 @@ Only rewrites that change no result by a bit, NaN and infinities included: x * 1
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from munet.engine.builder import Builder
 from munet.engine.device import DeviceInfo
-from munet.engine.ir.module import Module, Op, Value
+from munet.engine.ir.module import Module, Op, Value, users
 
 
 def canonicalise(module: Module, device: DeviceInfo) -> Module:
     made: dict[Value, Op] = {}
     renamed: dict[Value, Value] = {}
     kept: list[Op] = []
-    for op in module.ops:
+    readers, results = users(module.ops), set(module.results())
+    pending = list(reversed(module.ops))
+    while pending:
+        op = pending.pop()
         inputs = tuple(renamed.get(value, value) for value in op.inputs)
         if inputs != op.inputs:
             op = op.with_inputs(inputs)
+        product = made.get(op.inputs[0]) if op.operator == "transpose" else None
+        if product is not None and product.operator == "matmul" and _swaps(op) and _is_read_once(product, readers, results):
+            pending += reversed(_transposed_product(op, product))
+            continue
         op = _simpler(op, made)
         same = _same_as_input(op, made)
         if same is not None:
@@ -71,6 +80,32 @@ def _neutral(op: Op, made: dict[Value, Op]) -> Value | None:
 
 def _axes(op: Op) -> tuple[int, ...]:
     return tuple(axis % op.output.rank for axis in op.params["axes"]) or tuple(reversed(range(op.output.rank)))
+
+
+def _is_read_once(op: Op, readers: Mapping[Value, Sequence[Op]], results: Collection[Value]) -> bool:
+    return len(readers.get(op.output, ())) == 1 and op.output not in results
+
+
+def _swaps(op: Op) -> bool:
+    """Whether a transpose exchanges the last two dimensions."""
+    rank = op.output.rank
+    return rank >= 2 and _axes(op) == (*range(rank - 2), rank - 1, rank - 2)
+
+
+def _transposed_product(op: Op, product: Op) -> list[Op]:
+    """(x y)ᵀ = yᵀ xᵀ: the same products, added in the same order, written where they are wanted.
+
+    A weight's gradient comes so, as layers multiply by the transposed weight.
+    """
+    b = Builder("transposed")
+    with b.active(), b.at_origin(op.origin):
+        x, y = (
+            b.call("transpose", [value], axes=(*range(value.rank - 2), value.rank - 1, value.rank - 2))
+            for value in product.inputs
+        )
+        b.call("matmul", [y, x])
+    last = b.ops[-1]
+    return [*b.ops[:-1], replace(last, outputs=op.outputs, origin=product.origin)]
 
 
 def _simpler(op: Op, made: dict[Value, Op]) -> Op:

@@ -19,7 +19,9 @@ from munet.engine.kernels import Contraction, Reduction, Site, View, reduced_axe
 from munet.engine.operator import Operator, find
 
 RESULTS_ENOUGH = 524_288  # results that keep a large GPU busy: 128 tiles of 64 x 64
-SHORTEST_PART = 512  # products a partial sum keeps
+PRODUCTS_ENOUGH = 3_145_728  # of a contraction that is split anyway: tiles of 64 x 128, three beside each other on each core
+LONG = 1024  # terms; a shorter sum stays whole: one more pass would cost more than it saves
+SHORTEST_PRODUCTS, SHORTEST_FOLD = 256, 128  # terms that a part keeps
 MOST_PARTS = 128
 
 
@@ -50,16 +52,17 @@ def _split(op: Op) -> list[Op] | None:
         return None
     name, positions = axes
     sums = kernel.summed(Site(op))
-    parts = _part_count(sums[name], math.prod(sums.values()), op.output.element_count)
+    enough = PRODUCTS_ENOUGH if op.output.element_count < RESULTS_ENOUGH else 0
+    parts = _part_count(sums[name], math.prod(sums.values()), op.output.element_count, enough)
     if parts == 1:
         return None
     b = Builder("split")
     with b.active(), b.at_origin(op.origin):
-        factors = [_parted(value, axis, parts) for value, axis in zip(op.inputs, positions, strict=True)]
+        factors = [_parted(b, value, axis, parts) for value, axis in zip(op.inputs, positions, strict=True)]
         declared = find(op.operator)
         assert isinstance(declared, Operator)
         partial = b.add_op(declared, {socket: [value] for socket, value in zip(op.sockets, factors, strict=True)}, op.params)
-        _call("sum", partial, axes=(0,), keepdims=False)
+        b.call("sum", [partial], axes=(0,), keepdims=False)
     last = b.ops[-1]
     return [*b.ops[:-1], replace(last, outputs=(Value(op.output.shape, op.output.dtype, op.output.hint),))]
 
@@ -94,36 +97,32 @@ def _split_reduction(op: Op) -> list[Op] | None:
         return None
     length = math.prod(x.shape[axis] for axis in axes)
     axis = max(axes, key=lambda a: x.shape[a])
-    parts = _part_count(x.shape[axis], length, op.output.element_count)
+    parts = _part_count(x.shape[axis], length, op.output.element_count, shortest=SHORTEST_FOLD)
     if parts == 1:
         return None
     b = Builder("split")
     with b.active(), b.at_origin(op.origin):
-        split = _call("reshape", x, shape=(*x.shape[:axis], parts, x.shape[axis] // parts, *x.shape[axis + 1 :]))
-        partial = _call(op.operator, split, axes=tuple(a if a < axis else a + 1 for a in axes), keepdims=False)
+        split = b.call("reshape", [x], shape=(*x.shape[:axis], parts, x.shape[axis] // parts, *x.shape[axis + 1 :]))
+        partial = b.call(op.operator, [split], axes=tuple(a if a < axis else a + 1 for a in axes), keepdims=False)
         before = sum(1 for a in range(axis) if a not in axes)
-        total = _call(op.operator, partial, axes=(before,), keepdims=False)
+        total = b.call(op.operator, [partial], axes=(before,), keepdims=False)
         if total.shape != op.output.shape:
-            _call("reshape", total, shape=op.output.shape)
+            b.call("reshape", [total], shape=op.output.shape)
     last = b.ops[-1]
     return [*b.ops[:-1], replace(last, outputs=(Value(op.output.shape, op.output.dtype, op.output.hint),))]
 
 
-def _part_count(size: int, length: int, results: int) -> int:
+def _part_count(size: int, length: int, results: int, enough: int = RESULTS_ENOUGH, shortest: int = SHORTEST_PRODUCTS) -> int:
     """A divisor of the split dimension: as many parts as are wanted and worth it."""
-    wanted = min(RESULTS_ENOUGH // max(results, 1), length // SHORTEST_PART, MOST_PARTS, size)
+    if length < LONG:
+        return 1
+    wanted = min(enough // max(results, 1), length // shortest, MOST_PARTS, size)
     return max((n for n in range(1, wanted + 1) if size % n == 0), default=1)
 
 
-def _parted(value: Value, axis: int, parts: int) -> Value:
+def _parted(b: Builder, value: Value, axis: int, parts: int) -> Value:
     """The dimension `axis` as (parts, rest), parts in front."""
     shape = value.shape
-    split = _call("reshape", value, shape=(*shape[:axis], parts, shape[axis] // parts, *shape[axis + 1 :]))
+    split = b.call("reshape", [value], shape=(*shape[:axis], parts, shape[axis] // parts, *shape[axis + 1 :]))
     order = (axis, *(i for i in range(split.rank) if i != axis))
-    return _call("transpose", split, axes=order)
-
-
-def _call(name: str, *args: Value, **params: object) -> Value:
-    declared = find(name)
-    assert isinstance(declared, Operator)
-    return declared(*args, **params)
+    return b.call("transpose", [split], axes=order)
