@@ -11,7 +11,10 @@ from dataclasses import dataclass, fields, replace
 
 from munet import Graph, Node, ProjectError
 from munet.inspect import LiveParameter, live_parameters
+from studio.edits import REROUTE
 from studio.nodeviews import declaration_of
+
+Socket = tuple[str, str]  # node and name
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +66,26 @@ _MATTERS = tuple(field.name for field in fields(Node) if field.name not in ("pos
 
 
 def _structure(part: Graph, root: Graph) -> object:
-    nodes = tuple(_fixed(node, root) for node in part.nodes.values())
+    nodes = tuple(_fixed(node, root) for node in part.nodes.values() if node.operator != REROUTE)
     parts = tuple((name, _structure(inner, root)) for name, inner in sorted(part.subgraphs.items()))
-    return (nodes, part.edges, parts, part.run)
+    return (nodes, _wires(part), parts, part.run)
+
+
+def _wires(part: Graph) -> Mapping[Socket, tuple[Socket, ...]]:
+    """What each socket gets, in order; a bend gives what it gets, so that wires may be laid otherwise while it trains."""
+    given: dict[Socket, list[Socket]] = {}
+    for edge in part.edges:
+        given.setdefault((edge.target, edge.target_socket), []).append((edge.source, edge.source_socket))
+    bends = {id_: given.pop((id_, "x"), []) for id_, node in part.nodes.items() if node.operator == REROUTE}
+
+    def behind(source: Socket) -> Socket:
+        seen = set[str]()
+        while source[0] not in seen and bends.get(source[0]):
+            seen.add(source[0])
+            source = bends[source[0]][0]
+        return source
+
+    return {socket: tuple(map(behind, sources)) for socket, sources in given.items()}
 
 
 def _fixed(node: Node, root: Graph) -> Node:

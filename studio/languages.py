@@ -1,4 +1,4 @@
-"""Translations: one JSON file a language with the keys of `texts.py`, in the folder `languages` beside the preferences.
+"""Translations: one JSON file a language with the keys of `english.json`, in the folder `languages` beside the preferences.
 
 What a file lacks stays English. A file that cannot be used is told about, with the reason, and nothing is translated.
 """

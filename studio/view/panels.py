@@ -1,7 +1,7 @@
 """The panels: what there is, where each lies at first, which are shown. Docked windows that a person may move, stack and hide.
 
 The layout is a file of Dear ImGui beside the preferences; it names windows by their numbers, so a number is never given anew.
-To add a panel: a row in PANELS, its title in `texts.py`, its class in `app.py`.
+To add a panel: a row in PANELS, its title in `english.json`, its class in `app.py`.
 """
 
 from __future__ import annotations

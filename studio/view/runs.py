@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -62,14 +63,14 @@ class Runs:
                 dpg.set_value(line, runs.told(found) or text("runs.same"))
                 dpg.set_value(tip, "\n".join(found) or text("runs.same"))
 
-    def _table(self, parent: Tag, columns: dict[str, float], texts: str) -> Tag:
+    def _table(self, parent: Tag, columns: dict[str, float], title: Callable[[str], str]) -> Tag:
         """Numbers above 10 are pixels at scale 1, others shares of what is left."""
         table: Tag = dpg.add_table(
             parent=parent, row_background=True, policy=dpg.mvTable_SizingStretchProp, scrollY=True, freeze_rows=1,
             resizable=True, no_saved_settings=True,
         )  # fmt: skip
         for name, room in columns.items():
-            label = "" if name in UNNAMED else text(f"{texts}.{name}")
+            label = "" if name in UNNAMED else title(name)
             size = {"width_fixed": True, "init_width_or_weight": theme.px(room)} if room > 10 else {"init_width_or_weight": room}
             dpg.add_table_column(label=label, parent=table, **size)
         return table
@@ -90,7 +91,7 @@ class Runs:
             theme.tip(line, "\n".join(f"{path}: {why}" for path, why in broken.items()))
         if not found:
             return
-        table = self._table(self._left, COLUMNS, "runs")
+        table = self._table(self._left, COLUMNS, lambda name: text(f"runs.{name}"))
         for run in found[:SHOWN]:
             with dpg.table_row(parent=table):
                 self._run(run)
@@ -167,7 +168,7 @@ class Runs:
             dpg.add_text(total if checkpoints else text("checkpoints.none"), color=theme.DIM)
         if not checkpoints:
             return
-        table = self._table(self._right, OF_CHECKPOINTS, "checkpoints")
+        table = self._table(self._right, OF_CHECKPOINTS, lambda name: text(f"checkpoints.{name}"))
         for run, checkpoint in checkpoints[:SHOWN]:
             with dpg.table_row(parent=table):
                 self._checkpoint(run, checkpoint)

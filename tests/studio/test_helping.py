@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import string
 import subprocess
 import sys
@@ -291,6 +293,25 @@ def test_texts_and_translations():
         texts.use({})
     with pytest.raises(ValueError, match="nonsense"):
         texts.use({"nonsense": ""})
+
+
+def test_texts_that_are_asked_for_exist_and_those_that_exist_are_asked_for():
+    """By the syntax trees: a key may also be put together, as in f"view.{name}"."""
+    asked, patterns, literals = set[str](), list[re.Pattern[str]](), set[str]()
+    for path in sorted(Path(texts.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                literals.add(node.value)
+            elif isinstance(node, ast.JoinedStr):
+                parts = (re.escape(str(p.value)) if isinstance(p, ast.Constant) else ".+" for p in node.values)
+                patterns.append(re.compile("".join(parts)))
+            elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("text", "texts.text") and node.args:
+                key = node.args[0]
+                asked |= {key.value} if isinstance(key, ast.Constant) and isinstance(key.value, str) else set()
+    assert asked - set(texts.ENGLISH) == set()
+    built = [p for p in patterns if p.pattern.strip(".+\\")]
+    unused = [key for key in texts.ENGLISH if key not in literals and not any(p.fullmatch(key) for p in built)]
+    assert unused == []
 
 
 # -- export ----------------------------------------------------------------------------------------------------------------
