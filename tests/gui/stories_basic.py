@@ -207,7 +207,7 @@ def _shown(hand: Hand, id_: str) -> Point:
 
 NEEDS_MORE = (  # than two nodes of a project
     "enter", "expand", "rename_subgraph", "delete_unused", "paste", "export_weights", "checkpoint", "save_block", "export_csv",
-    "export_plot_png",
+    "export_plot_png", "export_trace",
 )  # fmt: skip
 
 

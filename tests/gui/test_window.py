@@ -54,10 +54,8 @@ def test_the_command_opens_sleeps_and_quits(display: Display, cache: Path, tmp_p
     command = [sys.executable, "-X", "faulthandler", "-m", "munet.cli", "studio", "xor", "--stats"]
     with subprocess.Popen(command, cwd=ROOT, env=environ, stderr=subprocess.PIPE, text=True) as process:
         try:
-            time.sleep(4.0)
-            before = spent_s(process.pid)
-            time.sleep(2.0)
-            assert spent_s(process.pid) - before < 0.5
+            time.sleep(3.0)
+            assert any(spent_within_s(process.pid, 2.0) < 0.5 for _ in range(8)), "it does not fall asleep"
             subprocess.run(["xdotool", "mousemove", "600", "300"], env=environ, check=True, timeout=20)
             subprocess.run(["xdotool", "key", "--delay", "80", "ctrl+q"], env=environ, check=True, timeout=20)
             assert process.wait(20) == 0
@@ -102,6 +100,12 @@ def spent_s(pid: int) -> float:
     """CPU time that a process has taken."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def spent_within_s(pid: int, span_s: float) -> float:
+    before = spent_s(pid)
+    time.sleep(span_s)
+    return spent_s(pid) - before
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere there is always a display")
