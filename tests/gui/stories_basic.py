@@ -210,7 +210,8 @@ def _shown(hand: Hand, id_: str) -> Point:
 
 NEEDS_MORE = (  # than two nodes of a project
     "enter", "expand", "rename_subgraph", "delete_unused", "paste", "export_weights", "checkpoint", "save_block", "export_csv",
-    "export_plot_png", "export_trace", "next_pass", "previous_pass", "overlay_last", "resume_last", "shader_delete", "shader_tune",
+    "export_plot_png", "export_trace", "next_pass", "previous_pass", "overlay_last", "resume_last", "shader_delete",
+    "shader_tune",
 )  # fmt: skip
 
 
