@@ -39,6 +39,8 @@ def fragment(state: State) -> Graph:
 
 def paste(state: State, content: str, at: tuple[float, float] | None = None) -> State:
     """See `commands.Paste`. Raises EditRefused for text that holds no nodes."""
+    if not content.strip():
+        raise EditRefused("the clipboard holds no text", cure="copy some nodes first")
     try:
         piece = parse_project(content)
     except ProjectError as error:

@@ -13,6 +13,7 @@ from studio.document import Command, Document
 from studio.edits import EditRefused, fresh_id
 from studio.subgraph_commands import Collapse, Expand
 from studio.texts import text
+from studio.view import copying
 from studio.view.canvas import Canvas
 from studio.view.core import Core
 from studio.view.dialogs import Dialogs
@@ -151,17 +152,17 @@ class Actions:
 
     def _copy(self) -> None:
         if self._document.selection:
-            dpg.set_clipboard_text(clipboard.copy(self._document.state))
+            copying.copy(clipboard.copy(self._document.state))
 
     def _cut(self) -> None:
         if self._document.selection:
             content, command = commands.cut(self._document.state)
-            dpg.set_clipboard_text(content)
+            copying.copy(content)
             self.core.edit(command)
 
     def _paste(self) -> None:
         at = self.core.camera.to_canvas(self._canvas.at_mouse()) if self._canvas.is_hovered else None
-        self.core.edit(Paste(dpg.get_clipboard_text() or "", at))
+        self.core.edit(Paste(copying.copied(), at))
 
     def _freeze(self) -> None:
         part, nodes = self._document.part, tuple(sorted(self._document.selection.nodes))

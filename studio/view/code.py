@@ -10,7 +10,7 @@ from studio.cycle import after
 from studio.icons import labelled
 from studio.passrows import passes_of_nodes
 from studio.texts import text
-from studio.view import theme
+from studio.view import copying, theme
 from studio.view.codeview import CodeView
 from studio.view.gui import Tag, dpg
 from studio.view.machine import Machine
@@ -127,5 +127,5 @@ class Code:
     def copy_shown(self) -> None:
         """What is shown, as text."""
         shown = [view for view in (self.ir, self.glsl) if dpg.is_item_shown(view.box)]
-        dpg.set_clipboard_text("\n\n".join(view.text for view in shown))
+        copying.copy("\n\n".join(view.text for view in shown))
         self._machine.core.say(text("code.copied", lines=sum(len(view.lines) for view in shown)))

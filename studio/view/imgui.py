@@ -1,8 +1,8 @@
-"""Dear ImGui inside Dear PyGui, for two things that Dear PyGui does not hand on: another layout of the docked windows while they
-are there, and the colours of their tabs, which no theme reaches (its issues 805 and 2659).
+"""Dear ImGui inside Dear PyGui, for three things that Dear PyGui does not hand on: another layout of the docked windows while
+they are there, the colours of their tabs, which no theme reaches (its issues 805 and 2659), and a clipboard without text.
 
 The Linux build of Dear PyGui shows Dear ImGui's own functions. Elsewhere `is_there` is False: tabs keep the colours they have,
-and a layout is taken up at the next start. Call both between frames.
+a layout is taken up at the next start, and only what the studio copied can be pasted. Call all of them between frames.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 FUNCTIONS = {
     "load": ("_ZN5ImGui25LoadIniSettingsFromMemoryEPKcm", None, (ctypes.c_char_p, ctypes.c_size_t)),
     "name": ("_ZN5ImGui17GetStyleColorNameEi", ctypes.c_char_p, (ctypes.c_int,)),
+    "clipboard": ("_ZN5ImGui16GetClipboardTextEv", ctypes.c_char_p, ()),
     "color": ("_ZN5ImGui17GetStyleColorVec4Ei", ctypes.POINTER(ctypes.c_float * 4), (ctypes.c_int,)),
 }
 MOST_COLORS = 200
@@ -45,6 +46,13 @@ def load_layout(layout: str) -> bool:
     content = layout.encode()
     functions["load"](content, len(content))
     return True
+
+
+def clipboard_text() -> str:
+    """The text in the system's clipboard; "" where it is empty, or holds a picture. Call only where `is_there`."""
+    functions = _functions()
+    content = functions["clipboard"]() if functions is not None else None
+    return content.decode(errors="replace") if content is not None else ""
 
 
 def set_colors(colors: Mapping[str, tuple[int, int, int] | tuple[int, int, int, int]]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from studio.texts import text
-from studio.view import theme
+from studio.view import copying, theme
 from studio.view.core import Core
 from studio.view.gui import Tag, clear, dpg
 
@@ -15,7 +15,7 @@ class Log:
         self._core, self._seen = core, -1
         with dpg.group(parent=parent, horizontal=True):
             self.clear: Tag = dpg.add_button(label=text("log.clear"), callback=lambda: core.log.clear())
-            self.copy: Tag = dpg.add_button(label=text("log.copy"), callback=lambda: dpg.set_clipboard_text(core.log.text))
+            self.copy: Tag = dpg.add_button(label=text("log.copy"), callback=lambda: copying.copy(core.log.text))
             theme.tip(self.clear, text("log.clear_tip"))
             theme.tip(self.copy, text("log.copy_tip"))
         self._box: Tag = dpg.add_child_window(parent=parent, border=False)

@@ -18,7 +18,7 @@ from studio import messages, slices, toning
 from studio.cycle import after
 from studio.icons import icon
 from studio.texts import text
-from studio.view import theme
+from studio.view import copying, theme
 from studio.view.core import Core
 from studio.view.gui import Tag, clear, dpg
 from studio.view.looks import Looks, quietly
@@ -255,7 +255,7 @@ class TensorPanel:
         """The slice that is shown, as text."""
         if self.values is not None:
             plane = slices.plane_of(self.values, self.cut)
-            dpg.set_clipboard_text(slices.as_text(plane))
+            copying.copy(slices.as_text(plane))
             rows, columns = (min(size, slices.COPIED) for size in plane.shape)
             self._core.say(text("tensor.copied", rows=rows, columns=columns))
 

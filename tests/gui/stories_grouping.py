@@ -10,6 +10,7 @@ from pathlib import Path
 
 from munet import Graph
 from studio.document import selected
+from studio.view import copying
 from studio.view.gui import dpg
 from tests.gui.drawing import NAMES, drag, four, free, show, undressed, wires
 from tests.gui.hand import Hand, Point
@@ -144,7 +145,7 @@ def corner_of(item: int | str) -> Point:
 
 def type_name(hand: Hand, name: str) -> str:
     """Into the field that is open, from the clipboard: xdotool types no Chinese."""
-    dpg.set_clipboard_text(name)
+    copying.copy(name)
     hand.key("ctrl+a", "ctrl+v")
     hand.frames(3)
     assert undressed() == []
@@ -174,6 +175,9 @@ def clipboard(hand: Hand) -> None:
     core = hand.app.core
     document = core.document
     show(hand, four())
+    assert copying.copied() == ""
+    hand.key("ctrl+v")  # nothing has been copied on this display yet
+    assert core.message_is_error and "holds no text" in core.message
     document.select(selected(["a", "b"]))
     hand.key("ctrl+c")
     hand.to(free(hand, (200, 330)))

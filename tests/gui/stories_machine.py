@@ -10,6 +10,7 @@ import numpy as np
 
 from studio.commands import Delete
 from studio.document import selected
+from studio.view import copying
 from studio.view.gui import dpg
 from studio.view.plotbox import PlotBox
 from studio.view.plotmouse import PlotMouse
@@ -100,7 +101,7 @@ def machine_code(hand: Hand) -> None:
     hand.until(lambda: len(app.code.glsl.drawn) > 5 and len(app.code.ir.drawn) > 5)
     assert "relu" in app.code.ir.text and "#version 450" in app.code.glsl.text
     hand.press(app.code.copy)
-    copied = dpg.get_clipboard_text()
+    copied = copying.copied()
     assert app.code.ir.text in copied and app.code.glsl.text in copied
     left, top = dpg.get_item_rect_min(app.code.copy)
     hand.to((left, top + 90))  # over the shader

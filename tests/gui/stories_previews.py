@@ -11,6 +11,7 @@ from studio import messages
 from studio.document import selected
 from studio.liveparams import SetLive
 from studio.previews import Bars, Confusion, Facts, Letters, Picture, Plane
+from studio.view import copying
 from studio.view.gui import dpg
 from tests.gui.hand import PROJECTS, Hand
 
@@ -139,7 +140,7 @@ def tensors(hand: Hand) -> None:
     assert panel.values is not None and panel.values.shape == (32, 6, 28, 28)
     hand.frames(4)
     hand.press(panel.copy)
-    rows = [row.split("\t") for row in dpg.get_clipboard_text().split("\n")]
+    rows = [row.split("\t") for row in copying.copied().split("\n")]
     np.testing.assert_array_equal(np.array(rows, np.float32), panel.values[0, 0])
     for _ in range(len(panel.tensors)):
         if panel.name != "conv 1/weight":

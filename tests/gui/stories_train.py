@@ -15,6 +15,7 @@ from munet import load_project, save_project
 from studio import messages
 from studio.commands import SetParam
 from studio.texts import text
+from studio.view import copying
 from studio.view.gui import dpg
 from tests.gui.hand import PROJECTS, Hand
 
@@ -247,7 +248,7 @@ def panels_of_training(hand: Hand) -> None:
     hand.picture("log")
     log: Any = app._seen_panels["log"]
     hand.press(log.copy)
-    assert "NumPy reference" in dpg.get_clipboard_text()
+    assert "NumPy reference" in copying.copied()
     hand.press(log.clear)
     hand.until(lambda: not core.log.lines, 10.0)
     _fits_at_any_scale(hand)
