@@ -35,6 +35,7 @@ from munet.engine.project_model import id_fault
 from munet.engine.runfolder import RunFolder
 from munet.engine.session import Session
 from munet.engine.settings import has_display, text_editor
+from munet.engine.strict_json import parse_json
 from munet.engine.subgraphs import Border, Interface, Promoted, flatten, interface, promoted_targets
 from munet.engine.validate import remarks, validate
 from munet.engine.version import VERSION as __version__  # noqa: N811  # Python's name for it
@@ -46,7 +47,8 @@ __all__ = [
     "Graph", "Node", "Edge", "Frame", "Run",
     "load_project", "parse_project", "dump_project", "save_project", "lower", "validate", "remarks",
     "flatten", "interface", "promoted_targets", "Interface", "Border", "Promoted",
-    "id_fault", "read_file", "take_lock", "write_file", "bundled_project", "bundled_projects", "has_display", "text_editor",
+    "id_fault", "read_file", "parse_json", "take_lock", "write_file",
+    "bundled_project", "bundled_projects", "has_display", "text_editor",
     "MunetError", "NonFiniteError", "Problem", "ProjectError", "GraphError", "CheckpointError", "ShaderError",
     "DeviceError", "DeviceUnavailable", "DeviceLost", "OutOfDeviceMemory",
     "__version__",

@@ -5,12 +5,11 @@ What a file lacks stays English. A file that cannot be used is told about, with 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from string import Formatter
 
-from munet import ProjectError, read_file
+from munet import ProjectError, parse_json, read_file
 from studio import fonts, texts
 from studio.fontmerge import letters_of
 from studio.preferences import preferences_file
@@ -60,7 +59,7 @@ def _readable(table: Mapping[str, str], cjk_font: str) -> Mapping[str, str]:
 
 def _read(path: Path) -> Mapping[str, str]:
     """Raises ProjectError where the file cannot be read, ValueError where it is no table of texts."""
-    table = json.loads(read_file(path, MAX_BYTES))
+    table = parse_json(read_file(path, MAX_BYTES), str(path))
     if not isinstance(table, dict):
         raise ValueError("it is no object of keys and texts")
     for key, words in table.items():

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import platformdirs
 
-from munet import ProjectError, read_file, write_file
+from munet import ProjectError, parse_json, read_file, write_file
 
 MAX_RECENT = 12
 MAX_PREVIEWED = 50  # projects
 MAX_BYTES = 2**20
+MOST_OF_WINDOW = (16384, 16384, 7680, 7680)  # pixels: x, y, width, height
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -50,22 +53,24 @@ class Preferences:
     def previews_of(self, path: Path | None) -> frozenset[str]:
         """Paths of the nodes of a project that show a preview below them."""
         try:
-            known = json.loads(self.previews.get(_name_of(path), "[]"))
-        except ValueError:
+            known = parse_json(self.previews.get(_name_of(path), "[]").encode())
+        except ProjectError:
             known = []
         return frozenset(name for name in known if isinstance(name, str)) if isinstance(known, list) else frozenset()
 
     def with_previews(self, path: Path | None, nodes: frozenset[str]) -> Preferences:
         """These nodes and no others; a project without a file is not remembered. Only so many projects are."""
-        if path is None:
+        if path is None or not is_fit(_name_of(path)):
             return self
         others = {name: value for name, value in self.previews.items() if name != _name_of(path)}
         kept = dict(list(others.items())[-MAX_PREVIEWED:])
         return replace(self, previews=kept | ({_name_of(path): json.dumps(sorted(nodes))} if nodes else {}))
 
     def opened(self, path: Path) -> Preferences:
-        """With a project at the head of the recent ones."""
-        name = str(path.resolve())
+        """With a project at the head of the recent ones. A name that is no Unicode cannot be written, and is not remembered."""
+        name = _name_of(path)
+        if not is_fit(name):
+            return self
         return replace(self, recent=(name, *(other for other in self.recent if other != name))[:MAX_RECENT])
 
 
@@ -85,6 +90,12 @@ def _name_of(path: Path | None) -> str:
     return str(path.resolve()) if path is not None else ""
 
 
+def is_fit(words: str) -> bool:
+    """Whether a text can be written, shown and be part of a path: without zero characters, and without halves of surrogate pairs,
+    which names of files have that are no Unicode."""
+    return "\0" not in words and not SURROGATE.search(words)
+
+
 def preferences_file() -> Path:
     return Path(platformdirs.user_config_dir("munet-studio", appauthor=False)) / "studio.json"
 
@@ -93,10 +104,12 @@ def load(path: Path | None = None) -> Preferences:
     """The preferences; usual values for what is missing or unfit. A file that is no JSON object is renamed to *.broken."""
     path = path or preferences_file()
     try:
-        known = json.loads(read_file(path, MAX_BYTES))
+        content = read_file(path, MAX_BYTES)
     except ProjectError:
         return Preferences()
-    except ValueError:
+    try:
+        known = parse_json(content, str(path))
+    except ProjectError:
         known = None
     if not isinstance(known, dict):
         with contextlib.suppress(OSError):
@@ -126,10 +139,14 @@ def _fit(name: str, value: Any, usual: Any) -> Any:
         return float(min(max(value, low), high)) if value == value else None
     if name == "window":
         fits = isinstance(value, list) and len(value) == 4 and all(type(item) is int for item in value)
-        return tuple(value) if fits else None
+        return tuple(min(max(item, 0), most) for item, most in zip(value, MOST_OF_WINDOW, strict=True)) if fits else None
     if isinstance(usual, tuple):
-        texts = [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+        texts = [item for item in value if _is_text(item)] if isinstance(value, list) else []
         return tuple(texts[:MAX_RECENT])
     if isinstance(usual, dict):
-        return {k: v for k, v in value.items() if isinstance(v, str)} if isinstance(value, dict) else None
-    return value if isinstance(value, str) else None
+        return {k: v for k, v in value.items() if is_fit(k) and _is_text(v)} if isinstance(value, dict) else None
+    return value if _is_text(value) else None
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and is_fit(value)

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from munet import ProjectError, read_file, write_file
+from munet import ProjectError, parse_json, read_file, write_file
 
 FILE = "label.json"
 MAX_BYTES = 2**16
@@ -30,8 +30,8 @@ def read_label(folder: Path) -> Label:
     if not (folder / FILE).is_file():
         return NONE
     try:
-        known = json.loads(read_file(folder / FILE, MAX_BYTES))
-    except (ProjectError, ValueError, RecursionError):
+        known = parse_json(read_file(folder / FILE, MAX_BYTES))
+    except ProjectError:
         return NONE
     if not isinstance(known, dict):
         return NONE

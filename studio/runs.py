@@ -7,6 +7,7 @@ The studio's runs lie beside its state, in a folder for each project; those of `
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import time
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ def folder_of(project: Path | None, name: str, root: Path | None = None) -> Path
     """The folder for runs of a project: by its file, or by its name while it has none."""
     known = project.stem if project is not None else name
     plain = re.sub(r"[^\w-]+", "-", known).strip("-")[:40] or "untitled"
-    mark = hashlib.sha256(str(project.resolve()).encode()).hexdigest()[:8] if project is not None else "unsaved"
+    mark = hashlib.sha256(os.fsencode(project.resolve())).hexdigest()[:8] if project is not None else "unsaved"
     return (root or home()) / f"{plain}-{mark}"
 
 

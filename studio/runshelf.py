@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from munet import MunetError, Problem, ProjectError, read_file, take_lock, write_file
+from munet import MunetError, Problem, ProjectError, parse_json, read_file, take_lock, write_file
 from munet.inspect import PastRun, read_run
 from studio import runlabels
 from studio.runlabels import NONE, Label
@@ -268,7 +268,7 @@ def _adopted(parent: Path) -> list[Path]:
     if not (parent / ADOPTED).is_file():
         return []
     try:
-        known = json.loads(read_file(parent / ADOPTED, MAX_BYTES))
-    except (ProjectError, ValueError, RecursionError):
+        known = parse_json(read_file(parent / ADOPTED, MAX_BYTES))
+    except ProjectError:
         return []
     return [Path(path) for path in known if isinstance(path, str)] if isinstance(known, list) else []

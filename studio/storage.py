@@ -12,16 +12,28 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import platformdirs
 
-from munet import Graph, ProjectError, dump_project, load_project, parse_project, read_file, take_lock, write_file
+from munet import (
+    Graph,
+    Problem,
+    ProjectError,
+    dump_project,
+    load_project,
+    parse_json,
+    parse_project,
+    read_file,
+    take_lock,
+    write_file,
+)
 
 MAX_BYTES = 64 * 2**20
+LATEST = 253402214400.0  # the last day of the year 9999: what clocks can show
 ENDING, LOCK = ".autosave.json", ".lock"
 
 
@@ -34,11 +46,14 @@ class Stamp:
     sha256: str
 
 
+UNKNOWN = Stamp(0, 0, "")  # differs from that of any file
+
+
 def read(path: Path) -> tuple[Graph, Stamp]:
     """A project and the stamp of its file. Raises ProjectError."""
     stamp = stamp_of(path)
     graph = load_project(path)
-    return graph, stamp or Stamp(0, 0, "")
+    return graph, stamp or UNKNOWN
 
 
 def write(graph: Graph, path: Path) -> Stamp:
@@ -84,6 +99,7 @@ class Recovered:
     path: Path | None
     saved_at: float  # seconds since the epoch
     graph: Graph
+    stamp: Stamp  # of the project's file when it was last read or written; UNKNOWN if that is not known
 
 
 class Autosave:
@@ -98,10 +114,16 @@ class Autosave:
     def file(self) -> Path:
         return self.folder / f"{self._token}{ENDING}"
 
-    def write(self, graph: Graph, path: Path | None) -> None:
-        """Raises ProjectError when the disk is full or the folder cannot be written to."""
+    def write(self, graph: Graph, path: Path | None, stamp: Stamp | None = None) -> None:
+        """`stamp`: of the project's file as it is known. Raises ProjectError when the disk is full or the folder cannot be
+        written to."""
         self._hold()
-        entry = {"path": str(path.resolve()) if path else None, "saved_at": time.time(), "project": dump_project(graph)}
+        entry: dict[str, Any] = {"path": None, "saved_at": time.time(), "project": dump_project(graph)}
+        if path is not None:
+            # Names of files need not be Unicode, JSON is.
+            entry |= {"path": _shown(path), "path_bytes": os.fsencode(path.resolve()).hex()}
+        if stamp is not None:
+            entry["stamp"] = asdict(stamp)
         write_file(self.file, json.dumps(entry, ensure_ascii=False).encode())
 
     def discard(self) -> None:
@@ -142,14 +164,41 @@ def autosave_folder() -> Path:
 
 
 def orphans(folder: Path | None = None) -> list[Recovered]:
-    """Autosaves whose processes are gone, the newest first. What cannot be read is left where it is."""
+    """Autosaves whose processes are gone, the newest first. What cannot be read is left where it is, and kept from nothing."""
     found: list[Recovered] = []
     for file in _autosaves(folder or autosave_folder()):
-        with contextlib.suppress(ProjectError, ValueError, KeyError, TypeError):
-            entry = json.loads(read_file(file, MAX_BYTES))
-            path = Path(entry["path"]) if entry["path"] else None
-            found.append(Recovered(file, path, float(entry["saved_at"]), parse_project(entry["project"])))
+        with contextlib.suppress(ProjectError):
+            found.append(_recovered(file))
     return sorted(found, key=lambda recovered: -recovered.saved_at)
+
+
+def _recovered(file: Path) -> Recovered:
+    """Raises ProjectError for what no studio has written."""
+    entry = parse_json(read_file(file, MAX_BYTES), str(file))
+    fits = isinstance(entry, dict) and isinstance(entry.get("project"), str) and type(entry.get("saved_at")) in (int, float)
+    if not fits:
+        raise ProjectError([Problem("no-autosave", "this is JSON, but no autosave of the studio", file=str(file))])
+    saved_at = min(max(0.0, float(entry["saved_at"])), LATEST)
+    return Recovered(file, _path_of(entry), saved_at, parse_project(entry["project"]), _stamp_of(entry.get("stamp")))
+
+
+def _stamp_of(entry: Any) -> Stamp:
+    kinds = {field.name: type(getattr(UNKNOWN, field.name)) for field in fields(Stamp)}
+    if not isinstance(entry, dict) or {name: type(value) for name, value in entry.items()} != kinds:
+        return UNKNOWN
+    return Stamp(**entry)
+
+
+def _path_of(entry: Mapping[str, Any]) -> Path | None:
+    """None where there is none, or one that no file can have."""
+    path, exact = entry.get("path"), entry.get("path_bytes")
+    with contextlib.suppress(ValueError):  # no hexadecimal digits
+        path = os.fsdecode(bytes.fromhex(exact)) if isinstance(exact, str) else path
+    return Path(path) if isinstance(path, str) and path and "\0" not in path else None
+
+
+def _shown(path: Path) -> str:
+    return os.fsencode(path.resolve()).decode(errors="replace")
 
 
 def forget(recovered: Recovered) -> None:

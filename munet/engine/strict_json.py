@@ -62,6 +62,14 @@ def read_json(text: str, file: str = "") -> tuple[Any, list[Problem]]:
     return data, [problem.at(file=file) for problem in problems]
 
 
+def parse_json(content: bytes, file: str = "") -> Any:
+    """The data of a JSON file that this program keeps for itself. Raises ProjectError where there is anything wrong with it."""
+    data, problems = read_json(decode_utf8(content, file), file)
+    if problems:
+        raise ProjectError(problems[:MAX_PROBLEMS])
+    return data
+
+
 class _Reader:
     """The hooks of Python's JSON reader. They are told no positions, so wrong numbers are looked up in the text afterwards."""
 

@@ -59,7 +59,7 @@ class Core:
         self.shelf = Shelf()
         self.shelf.look(blocks.folder_of(preferences))
         self._debounce = Debounce()
-        self._autosaved = (time.monotonic(), 0)
+        self._autosaved, self._autosave_fault = (time.monotonic(), 0), ""  # when, and which version
         self.trainer = Trainer(self.document, lambda: self.preferences, self.say, self._may_run, open_session)
 
     # -- editing -------------------------------------------------------------------------------------------------------
@@ -118,6 +118,14 @@ class Core:
 
     # -- files ---------------------------------------------------------------------------------------------------------
 
+    def recover(self, lost: storage.Recovered) -> None:
+        """Take up what another studio left. Its file is compared with what that one knew of it before it is written."""
+        self.open(lost.graph, lost.path, saved=False)
+        self.stamp = lost.stamp if lost.path is not None else None
+        self.autosave_if_due(0.0, at_once=True)
+        if self._autosaved[1] == self.document.version:  # else the old one is all that there is until it is saved
+            storage.forget(lost)
+
     def open(self, graph: Graph, path: Path | None, *, saved: bool = True) -> None:
         """Another project in place of this one."""
         self.trainer.close_session()
@@ -159,16 +167,26 @@ class Core:
         return True
 
     def autosave_if_due(self, now: float, *, at_once: bool = False) -> None:
-        """`at_once`: before the window falls asleep, however long ago the last one was."""
+        """`at_once`: before the window falls asleep, however long ago the last one was. One that fails is tried again."""
         saved_at, version = self._autosaved
         waits = now - saved_at < self.preferences.autosave_every_s and not at_once
-        if version == self.document.version or waits or not self.document.dirty:
+        if version == self.document.version:
             return
-        self._autosaved = (now, self.document.version)
+        if not self.document.dirty:  # all was taken back
+            self._autosaved = (saved_at, self.document.version)
+            self.autosave.discard()
+            return
+        if waits:
+            return
         try:
-            self.autosave.write(self.document.graph, self.document.path)
+            self.autosave.write(self.document.graph, self.document.path, self.stamp)
         except MunetError as error:
-            self.say(str(error), error=True)
+            self._autosaved = (now, version)
+            if str(error) != self._autosave_fault:
+                self.say(str(error), error=True)
+            self._autosave_fault = str(error)
+        else:
+            self._autosaved, self._autosave_fault = (now, self.document.version), ""
 
     def _may_run(self) -> bool:
         return not (self.findings.version == self.document.version and self.findings.problems)

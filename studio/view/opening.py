@@ -59,11 +59,8 @@ def offer_recovery(app: App, skipped: int = 0) -> None:
     newest = found[0]
 
     def take() -> None:
-        app.core.open(newest.graph, newest.path, saved=False)
+        app.core.recover(newest)
         app.canvas.fit()
-        app.core.autosave_if_due(0.0, at_once=True)
-        if app.core.autosave.file.is_file():  # else the old one is all that there is until it is saved
-            storage.forget(newest)
 
     def forget() -> None:
         storage.forget(newest)

@@ -148,6 +148,8 @@ def test_used_variants_come_first_where_they_can_run():
     assert (chosen(), view("generic").used) == ("generic", True)
     set_used("contraction", "generic", False)
     assert (chosen(), view("generic").used) == ("tiled", False)
+    (shaders.own_folder() / "used.json").write_text("[" * 100_000)
+    assert chosen() == "tiled"
     (shaders.own_folder() / "used.json").write_text("no JSON")
     assert chosen() == "tiled"
 

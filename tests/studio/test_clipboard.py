@@ -50,7 +50,7 @@ def test_pasting_into_another_project_changes_only_that_one():  # CASES 56
 def test_what_is_no_piece_of_a_drawing_is_not_pasted(text: str):
     document = opened()
     before = document.state
-    with pytest.raises(EditRefused, match="clipboard holds no (nodes|text)"):
+    with pytest.raises(EditRefused, match=r"clipboard holds no (nodes|text)"):
         document.do(Paste(text))
     assert document.state is before
 

@@ -150,7 +150,8 @@ def test_a_translation_is_one_file(folder: Path):
 @pytest.mark.parametrize(("content", "why"), [
     ("{", "de.json"), ("[1]", "no object"), ('{"action.undo": 1}', "no string"), ('{"no.such": "x"}', "unknown keys: no.such"),
     ('{"action.undo": "\\ud800\\udf30"}', "no font here has \U00010330"), ('{"view.opened": "{name"}', "de.json"),
-    ('{"view.opened": "{file} da"}', "values that there are not: file"),
+    ('{"view.opened": "{file} da"}', "values that there are not: file"), ("[" * 100_000, "nest more than"),
+    ('{"action.undo": "\\ud800"}', "surrogate"),
 ])  # fmt: skip
 def test_a_broken_translation_is_told_and_texts_stay_english(folder: Path, content: str, why: str):
     (folder / "de.json").write_text(content)

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from munet import Graph, ProjectError, load_project
-from studio import preferences, storage
+from studio import files, preferences, storage
 from studio.commands import SetProject
 from studio.document import Document
 from studio.preferences import Preferences
 from studio.storage import Autosave, changed_outside, forget, orphans
+from studio.view.core import Core
 from tests.studio.helpers import PROJECTS, project
 
 
@@ -144,11 +147,93 @@ def test_an_autosave_of_ours_is_not_offered_and_goes_when_it_is_not_needed(tmp_p
 
 
 def test_broken_autosaves_are_left_alone(tmp_path: Path):
-    for number, content in enumerate([b"", b"{}", b"\xff", b'{"path": null, "saved_at": 1, "project": "{}"}', b"[]"]):
+    whole = json.loads(autosaved(tmp_path / "whole", project("xor")))
+    parts: list[tuple[str, object]] = [("project", 5), ("project", {}), ("project", "{}"), ("saved_at", "1"), ("saved_at", True)]
+    broken = [b"", b"{}", b"\xff", b"[]", b"5", b"[" * 100_000, *(json.dumps(whole | {key: it}).encode() for key, it in parts)]
+    broken.append(json.dumps(whole | {"saved_at": float("nan")}).encode())
+    for number, content in enumerate(broken):
         (tmp_path / f"{number}.autosave.json").write_bytes(content)
-    assert orphans(tmp_path) == []
-    assert len(list(tmp_path.iterdir())) == 5
+    (tmp_path / "folder.autosave.json").mkdir()
+    strange = [("path", 5), ("path", "\0"), ("saved_at", 1e300), ("saved_at", -1e12), ("stamp", [1]), ("path_bytes", "zz")]
+    for number, (key, it) in enumerate(strange):
+        (tmp_path / f"good {number}.autosave.json").write_text(json.dumps(whole | {key: it}), encoding="utf-8")
+    found = orphans(tmp_path)
+    assert len(found) == len(strange) and all(recovered.graph == project("xor") for recovered in found)
+    assert all(files.time_text(recovered.saved_at) for recovered in found)
+    assert len(list(tmp_path.glob("*.autosave.json"))) == len(broken) + len(strange) + 1
     assert orphans(tmp_path / "nowhere") == []
+
+
+def autosaved(folder: Path, graph: Graph, path: Path | None = None, stamp: storage.Stamp | None = None) -> bytes:
+    """The content of an autosave whose process is gone, as far as others can see."""
+    autosave = Autosave(folder)
+    autosave.write(graph, path, stamp)
+    autosave.let_go()
+    return autosave.file.read_bytes()
+
+
+def test_an_autosave_knows_a_file_whose_name_is_no_unicode(tmp_path: Path):
+    path = tmp_path / os.fsdecode(b"caf\xe9.json")
+    stamp = storage.Stamp(1, 2, "3")
+    autosaved(tmp_path, project(), path, stamp)
+    assert [(found.path, found.stamp) for found in orphans(tmp_path)] == [(path, stamp)]
+
+
+# -- the window's core -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def core(tmp_path: Path) -> Iterator[Core]:
+    core = Core(Preferences(device="cpu"))
+    core.autosave = Autosave(tmp_path / "autosave")
+    storage.write(project("xor"), tmp_path / "p.json")
+    assert core.open_file(tmp_path / "p.json")
+    yield core
+    core.close()
+
+
+def test_what_is_recovered_does_not_replace_what_another_program_wrote(core: Core, tmp_path: Path):
+    core.set_param("adam", "lr", 0.2)
+    core.autosave_if_due(0.0, at_once=True)
+    core.autosave.let_go()
+    other = Core(Preferences(device="cpu"))
+    other.autosave = Autosave(tmp_path / "autosave")
+    (lost,) = orphans(tmp_path / "autosave")
+    other.recover(lost)
+    assert other.document.path is not None and other.stamp is not None
+    assert changed_outside(other.document.path, other.stamp) == ""
+    assert orphans(tmp_path / "autosave") == [] and other.autosave.file.is_file()
+    other.autosave.let_go()  # and that one crashes as well, and another program writes the file
+    storage.write(project(), tmp_path / "p.json")
+    (lost,) = orphans(tmp_path / "autosave")
+    other.recover(lost)
+    assert changed_outside(other.document.path, other.stamp) == "changed"
+    other.close()
+
+
+def test_an_autosave_that_failed_is_tried_again(core: Core, tmp_path: Path):
+    (tmp_path / "autosave").write_text("in the way", encoding="utf-8")
+    core.set_param("adam", "lr", 0.2)
+    core.autosave_if_due(1e9)
+    assert core.message_is_error
+    core.say("seen")
+    core.autosave_if_due(2e9)
+    assert core.message == "seen"  # it is told once
+    (tmp_path / "autosave").unlink()
+    core.autosave_if_due(3e9)
+    assert core.autosave.file.is_file()
+
+
+def test_there_is_nothing_to_recover_when_all_was_taken_back(core: Core):
+    core.set_param("adam", "lr", 0.2)
+    core.autosave_if_due(1e9)
+    assert core.autosave.file.is_file()
+    core.document.undo()
+    core.autosave_if_due(1e9)
+    assert not core.autosave.file.is_file()
+    core.document.redo()
+    core.autosave_if_due(2e9)
+    assert core.autosave.file.is_file()
 
 
 # -- preferences -----------------------------------------------------------------------------------------------------------
@@ -172,3 +257,20 @@ def test_missing_broken_and_unfit_preferences(tmp_path: Path):
     path.write_text(json.dumps(strange), encoding="utf-8")
     found = preferences.load(path)
     assert found == replace(Preferences(), ui_scale=3.0, grid=10.0, recent=("a",))
+
+
+def test_preferences_hold_no_text_that_cannot_be_shown_or_opened(tmp_path: Path):
+    path = tmp_path / "studio.json"
+    strange = {"recent": ["a", "\0x"], "language": "\0", "folders": {"a": "\0", "b": "c"}, "window": [-5, 10**12, 10**12, 900]}
+    path.write_text(json.dumps(strange), encoding="utf-8")
+    assert preferences.load(path) == replace(
+        Preferences(), recent=("a",), folders={"b": "c"}, window=(0, *preferences.MOST_OF_WINDOW[1:3], 900)
+    )
+    for broken in ('{"recent": ["\\ud800"]}', "[" * 100_000, '{"ui_scale": 1e400}', '{"grid": NaN}'):
+        path.write_text(broken, encoding="utf-8")
+        assert preferences.load(path) == Preferences()
+        assert not path.exists()
+    odd = tmp_path / os.fsdecode(b"caf\xe9.json")
+    assert Preferences().opened(odd) == Preferences()  # JSON cannot hold it
+    assert Preferences().with_previews(odd, frozenset({"a"})) == Preferences()
+    assert Preferences(previews={str(tmp_path / "p"): "[" * 100_000}).previews_of(tmp_path / "p") == frozenset()

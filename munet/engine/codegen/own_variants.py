@@ -20,8 +20,11 @@ from pathlib import Path
 from munet.engine import settings
 from munet.engine.codegen.asset_check import check_variant
 from munet.engine.codegen.shader_asset import Asset, Variant, asset_names, load_asset, read_variant
-from munet.engine.errors import DeclarationError, ShaderError
-from munet.engine.files import write_file
+from munet.engine.errors import DeclarationError, ProjectError, ShaderError
+from munet.engine.files import read_file, write_file
+from munet.engine.strict_json import parse_json
+
+USED_BYTES = 2**20
 
 _log = logging.getLogger(__name__)
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -194,10 +197,8 @@ def _tell(fault: Fault) -> None:
 def _read_used(path: Path, stamp: object) -> dict[str, tuple[str, ...]]:
     """{} for a file that is missing or not as `set_used` writes it."""
     try:
-        table = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as problem:
+        table = parse_json(read_file(path, USED_BYTES), str(path)) if path.exists() else {}
+    except (OSError, ProjectError) as problem:
         _log.warning("%s is passed over: %s", path, problem)
         return {}
     if not isinstance(table, dict):
