@@ -1,21 +1,32 @@
 """Translations: one JSON file a language with the keys of `english.json`, in the folder `languages` beside the preferences.
 
-What a file lacks stays English. A file that cannot be used is told about, with the reason, and nothing is translated.
+What a file lacks stays English, and so does each text of it that cannot be used, which is told. Only a file that cannot be
+read is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from string import Formatter
 
 from munet import ProjectError, parse_json, read_file
 from studio import fonts, texts
 from studio.fontmerge import letters_of
 from studio.preferences import preferences_file
+from studio.texts import text
 
 ENGLISH = "en"
 MAX_BYTES = 2**20
+NAMED = 4  # keys that are told of a longer list
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a language: `refused` says why all of it stays English, `remarks` what of it does."""
+
+    refused: str = ""
+    remarks: tuple[str, ...] = ()
 
 
 def folder() -> Path:
@@ -31,46 +42,64 @@ def available(where: Path | None = None) -> tuple[str, ...]:
     return (ENGLISH, *(name for name in found if name != ENGLISH))
 
 
-def use(name: str, where: Path | None = None, cjk_font: str = "") -> str:
-    """Show texts in that language from now on; "" if that went well, else why they stay English.
+def use(name: str, where: Path | None = None, cjk_font: str = "") -> Outcome:
+    """Show texts in that language from now on, as far as its file has them.
 
     `cjk_font`: as in the preferences, the file for letters that the studio's own font lacks.
     """
     texts.use({})
     if name == ENGLISH:
-        return ""
+        return Outcome()
     path = (where or folder()) / f"{name}.json"
     try:
-        texts.use(_readable(_read(path), cjk_font))
-    except (ProjectError, ValueError) as error:
-        return f"{path.name}: {error}"
-    return ""
+        table = _read(path)
+    except ProjectError as error:
+        return Outcome(text("language.refused", name=path.name, why="; ".join(problem.found for problem in error.problems)))
+    except ValueError as error:
+        return Outcome(text("language.refused", name=path.name, why=error))
+    usable, faults = _checked(table, cjk_font)
+    texts.use(usable)
+    return Outcome(remarks=tuple(f"{path.name}: {fault}" for fault in faults))
 
 
-def _readable(table: Mapping[str, str], cjk_font: str) -> Mapping[str, str]:
-    """Raises ValueError where no font has letters that the table needs: there would be boxes."""
+def _checked(table: Mapping[str, object], cjk_font: str) -> tuple[dict[str, str], list[str]]:
+    """The texts that can be shown, and what is wrong with the others."""
+    faults: list[str] = []
+    unknown = [key for key in table if key not in texts.ENGLISH]
+    if unknown:
+        faults.append(text("language.unknown", count=len(unknown), keys=_few(unknown)))
+    usable: dict[str, str] = {}
+    for key, words in table.items():
+        if key in unknown:
+            continue
+        if not isinstance(words, str):
+            faults.append(text("language.unusable", name=key, why="it is not a string"))
+        elif why := texts.why_unusable(key, words):
+            faults.append(text("language.unusable", name=key, why=why))
+        else:
+            usable[key] = words
+    lacking = _lacking(usable.values(), cjk_font)
+    boxes = [key for key, words in usable.items() if lacking.intersection(words)]
+    if boxes:
+        letters = "".join(sorted(lacking)[:8])
+        faults.append(text("language.no_font", count=len(boxes), letters=letters, keys=_few(boxes)))
+    return {key: words for key, words in usable.items() if key not in frozenset(boxes)}, faults
+
+
+def _few(keys: list[str]) -> str:
+    return ", ".join(keys[:NAMED]) + (", ..." if len(keys) > NAMED else "")
+
+
+def _lacking(words: Iterable[str], cjk_font: str) -> frozenset[str]:
+    """Letters that no font has: there would be boxes."""
     more = fonts.find_cjk(cjk_font)
     known = letters_of(fonts.bundled(fonts.UI)) | (letters_of(more) if more is not None else frozenset())
-    missing = sorted({letter for letter in "".join(table.values()) if not letter.isspace()} - known)
-    if missing:
-        raise ValueError(f"no font here has {''.join(missing[:8])}; name one in the preferences, or install fonts-noto-cjk")
-    return table
+    return frozenset(letter for letter in "".join(words) if not letter.isspace()) - known
 
 
-def _read(path: Path) -> Mapping[str, str]:
-    """Raises ProjectError where the file cannot be read, ValueError where it is no table of texts."""
+def _read(path: Path) -> Mapping[str, object]:
+    """Raises ProjectError where the file cannot be read, ValueError where it is no table."""
     table = parse_json(read_file(path, MAX_BYTES), str(path))
     if not isinstance(table, dict):
-        raise ValueError("it is no object of keys and texts")
-    for key, words in table.items():
-        if not isinstance(words, str):
-            raise ValueError(f'the text of "{key}" is no string')
-        extra = _values(words) - _values(texts.ENGLISH.get(key, words))
-        if extra:
-            raise ValueError(f'the text of "{key}" has values that there are not: {", ".join(sorted(extra))}')
+        raise ValueError("it is not an object of keys and texts")
     return table
-
-
-def _values(words: str) -> set[str]:
-    """The names in braces. Raises ValueError where braces do not close."""
-    return {name for _, name, _, _ in Formatter().parse(words) if name is not None}

@@ -279,6 +279,7 @@ class App:
             if self.panels.is_seen(name):
                 self._sync_panel(name, now)
         self._sync_rest()
+        self.panels.sync()
         theme.sync_tips()
         self.frames += 1
         self._drawn += 1

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from studio.colors import Rgb
-from studio.plotlines import EARLIER, HELD_OUT, Curve, drawn
+from studio.plotlines import EARLIER, HELD_OUT, Curve, drawn, mixed, span
 from studio.view import theme
 from studio.view.gui import Tag, dpg
 
 DRAG_PX = 5.0
 DIMMED = 110
-LEGEND_FROM = (240, 110)  # width and height of a plot that has room for one, at scale 1
+LEGEND_FROM, ROW_FROM = (
+    (240, 110),
+    80,
+)  # width and height of a plot that has room for a legend in it, at scale 1; or for one above
+ENTRY = 34  # of a legend's width, beside each name
+EDGE = 0.03, 0.07  # of what is seen, around the curves: points at the edges would be cut off
 
 
 class Chart:
     """`zoomed` is called when the person zooms or pans, `fitted` when he double clicks, which shows everything again.
 
-    `rises`: what it shows ends high more often than low, and the legend lies below it.
+    The legend is a row above the plot; where that is too long, it lies in a corner: `rises` says that curves end high more often
+    than low, and the corner is the lower one.
     """
 
     def __init__(self, parent: Tag, zoomed: Callable[[], None], fitted: Callable[[], None], *, rises: bool = False):
@@ -25,15 +32,22 @@ class Chart:
         self.plot: Tag = dpg.add_plot(
             parent=parent, width=-1, height=-1, no_title=True, no_menus=True, no_mouse_pos=False, crosshairs=False,
         )  # fmt: skip
-        place = dpg.mvPlot_Location_SouthEast if rises else dpg.mvPlot_Location_NorthEast
-        self._legend: Tag = dpg.add_plot_legend(parent=self.plot, location=place)
+        self._corner = dpg.mvPlot_Location_SouthEast if rises else dpg.mvPlot_Location_NorthEast
+        self._legend: Tag = dpg.add_plot_legend(parent=self.plot, location=self._corner)
         self._x: Tag = dpg.add_plot_axis(dpg.mvXAxis, parent=self.plot, no_menus=True, tick_format="%g")
         self._y: Tag = dpg.add_plot_axis(dpg.mvYAxis, parent=self.plot, no_menus=True, tick_format="%.3g")
         dpg.bind_item_theme(self.plot, _plot_theme())
         self._lines: dict[str, tuple[Tag, str, object]] = {}
         self._themes: dict[tuple[str, Rgb, bool], Tag] = {}
         self._order: tuple[str, ...] = ()
-        self._log, self._roomy = False, True
+        self._ends: dict[
+            str, tuple[float, float, float, float]
+        ] = {}  # of each curve: first and last step, least and largest value
+        self._edge: Tag = dpg.add_line_series([], [], parent=self._y)  # is not seen, and keeps room around the others
+        with dpg.theme() as unseen, dpg.theme_component(dpg.mvLineSeries):
+            dpg.add_theme_color(dpg.mvPlotCol_Line, (0, 0, 0, 0), category=dpg.mvThemeCat_Plots)
+        dpg.bind_item_theme(self._edge, unseen)
+        self._log, self._size, self._legend_seen = False, (0, 0), (True, False)
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -57,12 +71,27 @@ class Chart:
             for tag, _, _ in self._lines.values():
                 dpg.delete_item(tag)
             self._lines.clear()
+            self._ends.clear()
             self._order = order
             theme.dress(self.plot, "".join(curve.name for curve in curves))  # runs may be named in any letters
         for curve in curves:
             self._show(curve, log)
+        self._keep_edge()
+        self._place_legend()
         if follow and curves:
             self.fit()
+
+    def _keep_edge(self) -> None:
+        if not self._ends:
+            dpg.set_value(self._edge, [[], []])
+            return
+        firsts, lasts, lows, highs = zip(*self._ends.values(), strict=True)
+        lower, upper = min(lows), max(highs)
+        left, right = span((min(firsts), max(lasts)))
+        low, high = span((math.log10(lower), math.log10(upper)) if self._log else (lower, upper))
+        across, up = EDGE[0] * (right - left), EDGE[1] * (high - low)
+        ends = (low - up, high + up)
+        dpg.set_value(self._edge, [[left - across, right + across], [10.0**end if self._log else end for end in ends]])
 
     def _show(self, curve: Curve, log: bool) -> None:
         made = self._lines.get(curve.key)
@@ -70,6 +99,10 @@ class Chart:
         if made is not None and made[2] == mark and made[1] == curve.name and curve.kind == EARLIER:
             return
         data = drawn(curve, log)
+        if data[0]:
+            self._ends[curve.key] = data[0][0], data[0][-1], min(data[1]), max(data[1])
+        else:
+            self._ends.pop(curve.key, None)
         if made is not None:
             dpg.set_value(made[0], list(data))
             self._dress(made[0], curve, len(data[0]))
@@ -91,12 +124,21 @@ class Chart:
         dpg.set_item_user_data(tag, look)
 
     def resize(self, width: int, height: int) -> None:
-        """The legend is left out where it would hide the curves."""
         dpg.configure_item(self.plot, width=width)
-        roomy = width > theme.px(LEGEND_FROM[0]) and height > theme.px(LEGEND_FROM[1])
-        if roomy != self._roomy:
-            self._roomy = roomy
-            dpg.configure_item(self._legend, show=roomy)
+        self._size = width, height
+        self._place_legend()
+
+    def _place_legend(self) -> None:
+        """In a row above the plot, or in a corner; it is left out where it would hide the curves."""
+        width, height = self._size
+        scale = theme.scale()
+        sizes = [dpg.get_text_size(name) or (0.0, 0.0) for _, name, _ in self._lines.values()]  # which know nothing of the scale
+        above = sum(size[0] * scale + theme.px(ENTRY) for size in sizes) < width - theme.px(50)
+        roomy = height > theme.px(ROW_FROM) if above else width > theme.px(LEGEND_FROM[0]) and height > theme.px(LEGEND_FROM[1])
+        if (roomy, above) != self._legend_seen:
+            self._legend_seen = roomy, above
+            place = dpg.mvPlot_Location_North if above else self._corner
+            dpg.configure_item(self._legend, show=roomy, location=place, outside=above, horizontal=above)
 
     def fit(self) -> None:
         dpg.fit_axis_data(self._x)
@@ -122,7 +164,7 @@ class Chart:
 
 def _series_theme(kind: str, color: Rgb, single: bool) -> Tag:
     if kind == HELD_OUT or single:
-        return _ring_theme(color)
+        return _ring_theme(mixed(color, theme.TEXT) if kind == HELD_OUT else color)
     earlier = kind == EARLIER
     with dpg.theme() as made, dpg.theme_component(dpg.mvLineSeries):
         shade = (*color, DIMMED if earlier else 255)
@@ -132,15 +174,12 @@ def _series_theme(kind: str, color: Rgb, single: bool) -> Tag:
 
 
 def _ring_theme(color: Rgb) -> Tag:
-    """Points with a light middle, which stand out on a line of their colour.
-
-    The legend's mark has the colour of the outline, so that must be the curve's.
-    """
+    """Rings, which stand out on a line. The legend's mark has the colour of the outline."""
     with dpg.theme() as made:
         for kind in (dpg.mvScatterSeries, dpg.mvLineSeries):
             with dpg.theme_component(kind):
                 dpg.add_theme_color(dpg.mvPlotCol_Line, color, category=dpg.mvThemeCat_Plots)
-                dpg.add_theme_color(dpg.mvPlotCol_MarkerFill, theme.TEXT, category=dpg.mvThemeCat_Plots)
+                dpg.add_theme_color(dpg.mvPlotCol_MarkerFill, theme.BAR, category=dpg.mvThemeCat_Plots)
                 dpg.add_theme_color(dpg.mvPlotCol_MarkerOutline, color, category=dpg.mvThemeCat_Plots)
                 dpg.add_theme_style(dpg.mvPlotStyleVar_MarkerSize, 4.0, category=dpg.mvThemeCat_Plots)
                 dpg.add_theme_style(dpg.mvPlotStyleVar_MarkerWeight, 1.8, category=dpg.mvThemeCat_Plots)

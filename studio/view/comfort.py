@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -129,9 +130,9 @@ class Comfort:
 
     def _preferred(self, before: Preferences) -> None:
         """Let a changed preference take effect."""
+        if (self._core.preferences.language, self._core.preferences.cjk_font) != (before.language, before.cjk_font):
+            self._use_language(before.language)
         now = self._core.preferences
-        if (now.language, now.cjk_font) != (before.language, before.cjk_font):
-            self._use_language(now)
         if (now.ui_scale, now.language, now.cjk_font) != (before.ui_scale, before.language, before.cjk_font):
             self._build_anew()
         if (now.snap, now.grid) != (before.snap, before.grid):
@@ -141,10 +142,24 @@ class Comfort:
         if now.keys != before.keys:
             self.keyboard.rebind(now.keys)
 
-    def _use_language(self, preferences: Preferences) -> None:
-        why_not = languages.use(preferences.language, cjk_font=preferences.cjk_font)
-        if why_not:
-            self._core.say(why_not, error=True)
+    def _use_language(self, before: str) -> None:
+        """That of the preferences; where its file cannot be read, they go back to the one before, or to English."""
+        core = self._core
+        outcome = languages.use(core.preferences.language, cjk_font=core.preferences.cjk_font)
+        if outcome.refused:
+            again = languages.use(before, cjk_font=core.preferences.cjk_font)
+            core.preferences = replace(core.preferences, language=languages.ENGLISH if again.refused else before)
+        tell_language(core, outcome)
+
+
+def tell_language(core: Core, outcome: languages.Outcome) -> None:
+    """What is wrong with a translation: all of it in the log, in short in the status line."""
+    if outcome.refused:
+        core.say(outcome.refused, error=True)
+    elif outcome.remarks:
+        for remark in outcome.remarks[:-1]:
+            core.log.add(remark, True)
+        core.say(outcome.remarks[-1], error=True)
 
 
 def geometry() -> tuple[int, ...]:

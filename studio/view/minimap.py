@@ -14,7 +14,10 @@ from studio.view.core import Core
 from studio.view.drawing import CLEAR
 from studio.view.gui import Tag, dpg
 
-WIDTH, HEIGHT, GAP = 168.0, 108.0, 12.0  # pixels; the gap is to the canvas' edges
+WIDTH, HEIGHT, GAP = 168.0, 108.0, 12.0  # pixels at most; the gap is to the canvas' edges
+MOST = 0.22  # of the canvas' width and height; a map that would be narrower than LEAST is not shown
+LEAST = 76.0
+GROUND = (17, 19, 23, 165)
 PAD = 5.0
 BUDGET_S = 0.003  # of a frame, for drawing nodes
 
@@ -34,11 +37,18 @@ class Minimap:
         self.shown = False
 
     @property
+    def size(self) -> Point:
+        """Smaller in a small canvas, at the same shape."""
+        camera = self._core.camera
+        part = min(1.0, MOST * camera.width / WIDTH, MOST * camera.height / HEIGHT)
+        return part * WIDTH, part * HEIGHT
+
+    @property
     def rect(self) -> Rect:
         """On the screen, from the canvas' corner."""
         camera = self._core.camera
-        right, bottom = camera.width - GAP, camera.height - GAP
-        return (right - WIDTH, bottom - HEIGHT, right, bottom)
+        right, bottom, size = camera.width - GAP, camera.height - GAP, self.size
+        return (right - size[0], bottom - size[1], right, bottom)
 
     def holds(self, screen: Point) -> bool:
         left, top, right, bottom = self.rect
@@ -61,7 +71,7 @@ class Minimap:
         whole, seen = core.scene.bounds, camera.seen
         wanted = (
             core.preferences.show_minimap and whole is not None and not _within(whole, seen)
-            and camera.width > 3 * WIDTH and camera.height > 2 * HEIGHT
+            and self.size[0] >= LEAST
         )  # fmt: skip
         now = (camera.version, whole, wanted, core.scene.version)
         if now == self._seen:
@@ -97,14 +107,15 @@ class Minimap:
         camera = self._core.camera
         area = (min(whole[0], seen[0]), min(whole[1], seen[1]), max(whole[2], seen[2]), max(whole[3], seen[3]))
         across, down = max(1e-6, area[2] - area[0]), max(1e-6, area[3] - area[1])
-        self._scale = min((WIDTH - 2 * PAD) / across, (HEIGHT - 2 * PAD) / down)
+        width, height = self.size
+        self._scale = min((width - 2 * PAD) / across, (height - 2 * PAD) / down)
         self._corner = (
-            (area[0] + area[2] - WIDTH / self._scale) / 2, (area[1] + area[3] - HEIGHT / self._scale) / 2,
+            (area[0] + area[2] - width / self._scale) / 2, (area[1] + area[3] - height / self._scale) / 2,
         )  # fmt: skip
         left, top, right, bottom = self.rect
         low, high = camera.to_canvas((left, top)), camera.to_canvas((right, bottom))
         dpg.delete_item(self._back, children_only=True)
-        dpg.draw_rectangle(low, high, parent=self._back, color=theme.LINE, fill=(17, 19, 23, 225))
+        dpg.draw_rectangle(low, high, parent=self._back, color=theme.LINE, fill=GROUND)
         ratio = self._scale / camera.zoom
         move = dpg.create_translation_matrix([low[0] - self._corner[0] * ratio, low[1] - self._corner[1] * ratio, 0])
         dpg.apply_transform(self._nodes, move * dpg.create_scale_matrix([ratio, ratio, 1]))

@@ -12,7 +12,7 @@ from studio import preferences as settings
 from studio.files import time_text
 from studio.texts import text
 from studio.view.app import HEIGHT, LEAST, WIDTH, App
-from studio.view.comfort import geometry
+from studio.view.comfort import geometry, tell_language
 from studio.view.gui import why_no_window
 from studio.view.interrupt import EXIT_CODE, Interrupt
 
@@ -23,7 +23,9 @@ def open_window(project: Path | None = None, *, stats: bool = False) -> str:
     if why:
         return why
     known = settings.load()
-    untranslated = languages.use(known.language, cjk_font=known.cjk_font)
+    outcome = languages.use(known.language, cjk_font=known.cjk_font)
+    if outcome.refused:
+        known = replace(known, language=languages.ENGLISH)
     size = known.window[2:] or (WIDTH, HEIGHT)
     app = App(known, (max(LEAST[0], size[0]), max(LEAST[1], size[1])), stats=stats)
     app.comfort.keeps = True
@@ -34,8 +36,7 @@ def open_window(project: Path | None = None, *, stats: bool = False) -> str:
         else:
             app.comfort.start.show()
         offer_recovery(app)
-        if untranslated:
-            app.core.say(untranslated, error=True)
+        tell_language(app.core, outcome)
         app.loop(lambda: interrupt.asked)
         ended = not interrupt.asked
     finally:

@@ -26,7 +26,7 @@ SIDES, LOWEST = 0.6, 0.5  # of the window: columns at the sides and lists below 
 NODES = """[Docking][Data]
 DockSpace     ID=0x08BD597D Window=0x1BBC0F80 Pos=0,22 Size={w},{h} Split=Y
   DockNode    ID=0x00000010 Parent=0x08BD597D SizeRef={w},{inner} Split=X
-    DockNode  ID=0x00000001 Parent=0x00000010 SizeRef={left},{inner} NoWindowMenuButton=1 Selected=0x00000000
+    DockNode  ID=0x00000001 Parent=0x00000010 SizeRef={left},{inner} NoWindowMenuButton=1
     DockNode  ID=0x00000011 Parent=0x00000010 SizeRef={rest},{inner} Split=X
       DockNode ID=0x00000012 Parent=0x00000011 SizeRef={middle},{inner} Split=Y
         DockNode ID=0x00000002 Parent=0x00000012 SizeRef={middle},{upper} CentralNode=1 NoWindowMenuButton=1
@@ -36,7 +36,28 @@ DockSpace     ID=0x08BD597D Window=0x1BBC0F80 Pos=0,22 Size={w},{h} Split=Y
         DockNode ID=0x00000005 Parent=0x00000013 SizeRef={right},{right_lower} NoWindowMenuButton=1
   DockNode    ID=0x00000006 Parent=0x08BD597D SizeRef={w},{status} NoTabBar=1 NoResize=1
 """
+# Where the middle is narrow, the lists below take the left column's width too: their tabs need it.
+NARROW, WIDE_NODES = (
+    560,
+    """[Docking][Data]
+DockSpace     ID=0x08BD597D Window=0x1BBC0F80 Pos=0,22 Size={w},{h} Split=Y
+  DockNode    ID=0x00000010 Parent=0x08BD597D SizeRef={w},{inner} Split=X
+    DockNode  ID=0x00000011 Parent=0x00000010 SizeRef={wide},{inner} Split=Y
+      DockNode ID=0x00000012 Parent=0x00000011 SizeRef={wide},{upper} Split=X
+        DockNode ID=0x00000001 Parent=0x00000012 SizeRef={left},{upper} NoWindowMenuButton=1
+        DockNode ID=0x00000002 Parent=0x00000012 SizeRef={middle},{upper} CentralNode=1 NoWindowMenuButton=1
+      DockNode ID=0x00000003 Parent=0x00000011 SizeRef={wide},{lower} NoWindowMenuButton=1
+    DockNode  ID=0x00000013 Parent=0x00000010 SizeRef={right},{inner} Split=Y
+      DockNode ID=0x00000004 Parent=0x00000013 SizeRef={right},{right_upper} NoWindowMenuButton=1
+      DockNode ID=0x00000005 Parent=0x00000013 SizeRef={right},{right_lower} NoWindowMenuButton=1
+  DockNode    ID=0x00000006 Parent=0x08BD597D SizeRef={w},{status} NoTabBar=1 NoResize=1
+""",
+)
+NODE = re.compile(r"ID=0x(\w{8}) Parent=0x(\w{8}) SizeRef=(\d+),(\d+)")
+SAME_PX = 4  # by which lengths of equal layouts may differ: Dear ImGui rounds
+FRONT_FRAMES = 2  # after a layout was loaded, until tabs can be brought to the front
 LEFT, RIGHT, LOWER = "00000001", "00000013", "00000003"
+LENGTHS = {LEFT: 0, RIGHT: 0, LOWER: 1, "00000004": 1}  # what a person may have drawn: 0 a width, 1 a height
 PLACES = {"left": 1, "center": 2, "below": 3, "upper": 4, "lower": 5, "status": 6}
 
 
@@ -81,6 +102,7 @@ PANELS = (
 )
 BY_NAME = {panel.name: panel for panel in PANELS}
 FIXED = ("graph", "status")  # cannot be hidden
+FRONTS = ("inspector", "plots", "graph")  # of panels in one place, those in front at first; the last one has the keyboard
 
 
 def layout_file() -> Path:
@@ -94,6 +116,7 @@ class Panels:
         self._path = path or layout_file()
         self._forgotten = False
         self._relaid = ""  # the layout that panels are to have in some frames
+        self._to_front = 0  # frames until the first panel of each place comes to the front
         self._short = 1.0  # of the width that the columns at the sides should have, what they got for want of room
 
     def prepare(self, size: tuple[int, int], scale: float) -> None:
@@ -133,9 +156,12 @@ class Panels:
         """
         self.save(scale)
         self._relaid = self._read()
-        if scale != before:
+        size = window_size()
+        if scale != before and is_like(self._relaid, first_layout(size, before)):
+            self._relaid, self._short = with_fronts(first_layout(size, scale), self._relaid), 1.0
+        elif scale != before:
             wished = scale / before / self._short  # what a small window did not give before it may give now
-            self._relaid, grown = rescaled(self._relaid, window_size(), wished)
+            self._relaid, grown = rescaled(self._relaid, size, wished)
             self._short = grown / wished
         for panel in PANELS if imgui.is_there() else ():
             if dpg.get_item_label(panel.tag) != panel.title:
@@ -172,9 +198,19 @@ class Panels:
         for panel in PANELS:
             dpg.configure_item(panel.tag, show=not panel.hidden)
         if imgui.load_layout(first_layout(window_size(), scale)):
+            self._short, self._to_front = 1.0, FRONT_FRAMES
             return True
         self._forgotten = True
         return False
+
+    def sync(self) -> None:
+        """Once a frame."""
+        if not self._to_front:
+            return
+        self._to_front -= 1
+        if not self._to_front:
+            for name in FRONTS:
+                self.show(name)
 
     def save(self, scale: float) -> None:
         """Remember how panels lie, the status line as high as the scale needs it."""
@@ -217,6 +253,22 @@ def rescaled(layout: str, size: tuple[int, int], factor: float) -> tuple[str, fl
     return layout, grown
 
 
+def is_like(layout: str, other: str) -> bool:
+    """Whether panels lie in the same places, at the same sizes; their order and which are in front do not count."""
+    nodes, others = ({match[1]: match for match in NODE.finditer(of)} for of in (layout, other))
+    places, elsewhere = (sorted(re.findall(r"\[###(\d+)\][^\[]*?DockId=(0x\w{8})", of)) for of in (layout, other))
+    if places != elsewhere or {id_: node[2] for id_, node in nodes.items()} != {id_: node[2] for id_, node in others.items()}:
+        return False
+    return all(abs(int(nodes[id_][3 + way]) - int(others[id_][3 + way])) <= SAME_PX for id_, way in LENGTHS.items())
+
+
+def with_fronts(layout: str, other: str) -> str:
+    """The layout with the tabs in front that are so in another one."""
+    for node, tab in re.findall(r"ID=0x(\w{8}) [^\n]*?Selected=(0x\w{8})", other):
+        layout = re.sub(rf"(ID=0x{node} [^\n]*?)( Selected=0x\w{{8}})?\n", rf"\g<1> Selected={tab}\n", layout)
+    return layout
+
+
 def first_layout(size: tuple[int, int], scale: float) -> str:
     """The layout file of a window of that size: tools left, the graph in the middle, lists below it, training on the right."""
     width, height = size
@@ -227,7 +279,7 @@ def first_layout(size: tuple[int, int], scale: float) -> str:
     upper = round(0.42 * inner)
     numbers = {
         "w": width, "h": height - 22, "inner": inner, "left": left, "right": right, "rest": width - left,
-        "middle": width - left - right, "upper": inner - lower, "lower": lower, "right_upper": upper,
+        "middle": width - left - right, "wide": width - right, "upper": inner - lower, "lower": lower, "right_upper": upper,
         "right_lower": inner - upper, "status": status,
     }  # fmt: skip
     order: dict[str, int] = {}
@@ -235,4 +287,5 @@ def first_layout(size: tuple[int, int], scale: float) -> str:
     for panel in PANELS:
         at = order[panel.place] = order.get(panel.place, -1) + 1
         windows.append(f"[Window][###{panel.tag}]\nCollapsed=0\nDockId=0x{PLACES[panel.place]:08X},{at}\n")
-    return "\n".join(windows) + "\n" + NODES.format(**numbers)
+    nodes = WIDE_NODES if numbers["middle"] < NARROW * scale else NODES
+    return "\n".join(windows) + "\n" + nodes.format(**numbers)

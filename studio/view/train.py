@@ -15,7 +15,7 @@ from studio.view.core import Core
 from studio.view.flow import Flow
 from studio.view.gui import Callback, Tag, clear, dpg, is_typing
 
-LIVE_ROWS, ROW = 4, 28  # rows that are in sight however small the panel is, and the height of one at scale 1
+LIVE_ROWS, ROW = 4, 28  # rows that a list of its own must have room for, and the height of one at scale 1
 FIELD = 110
 TITLE, MARGIN = 54, 28  # what of the panel's height and width is not free for its contents
 
@@ -160,7 +160,7 @@ class Train:
                     theme.dress(dpg.add_text(param.key), param.key)
 
     def _make_room(self) -> None:
-        """Buttons go on in another row of a narrow panel. Live values take what is left of it, and scroll; some stay in sight."""
+        """Buttons go on in another row of a narrow panel. Live values take what is left of it, and scroll."""
         room = dpg.get_item_width(self._parent) - theme.px(MARGIN)
         for flow in self._flows:
             flow.fit(room)
@@ -169,7 +169,8 @@ class Train:
         top = dpg.get_item_rect_max(self._head)[1] - dpg.get_item_rect_min(self._device)[1]
         left = dpg.get_item_height(self._parent) - top - theme.px(TITLE)
         least, most = (theme.px(ROW * count + 2) for count in (min(len(self.live), LIVE_ROWS), len(self.live)))
-        wanted = round(max(least, min(most, left))), round(min(theme.px(FIELD), 0.45 * room))
+        height = min(most, left) if left >= least else most  # one scrollbar: the list's, or in a small panel the panel's
+        wanted = round(height), round(min(theme.px(FIELD), 0.45 * room))
         if wanted != self._list_size:
             self._list_size = wanted
             dpg.configure_item(self._list, height=wanted[0])

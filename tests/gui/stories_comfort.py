@@ -108,8 +108,10 @@ def commands(hand: Hand) -> None:
     hand.frames(4)
     moved = dpg.get_item_pos(app.panels.box("inspector"))
     assert moved[0] < left - 150
+    app.panels.show("preview")
     app.actions.run("reset_layout")
-    hand.frames(4)
+    hand.frames(6)
+    assert all(app.panels.is_seen(name) for name in ("inspector", "plots", "graph"))
     assert dpg.get_item_pos(app.panels.box("inspector"))[0] == left
     assert dpg.get_item_rect_size(app.panels.box("inspector"))[0] == width
     hand.key("ctrl+p")
@@ -272,6 +274,10 @@ def settings(hand: Hand) -> None:
     assert label == ("Rechenschritte", "Verdoppeln")
     hand.picture("language")
     assert not chinese or (theme.font_for("测量 文件") is None and theme.font_for("卷") is not None)
+    (languages.folder() / "nl.json").write_text("{")
+    app.comfort.settings.set("language", "nl")  # cannot be read: it stays as it is
+    assert core.preferences.language == "de" and core.message_is_error and "nl.json" in core.message
+    assert dpg.get_value(app.comfort.settings.fields["language"]) == "de"
     app.comfort.settings.set("language", "en")
     hand.frames(6)
     step = core.trainer.record.step

@@ -141,23 +141,53 @@ def folder(tmp_path: Path):
 def test_a_translation_is_one_file(folder: Path):
     (folder / "de.json").write_text(json.dumps({"action.undo": "Rückgängig", "view.opened": "{name} geöffnet"}))
     assert languages.available(folder) == ("en", "de") and languages.available(folder / "none") == ("en",)
-    assert languages.use("de", folder) == ""
+    assert languages.use("de", folder) == languages.Outcome()
     assert texts.text("action.undo") == "Rückgängig" and texts.text("view.opened", name="x") == "x geöffnet"
     assert texts.text("action.redo") == "Redo"
-    assert languages.use("en", folder) == "" and texts.text("action.undo") == "Undo"
+    assert languages.use("en", folder) == languages.Outcome() and texts.text("action.undo") == "Undo"
 
 
-@pytest.mark.parametrize(("content", "why"), [
-    ("{", "de.json"), ("[1]", "no object"), ('{"action.undo": 1}', "no string"), ('{"no.such": "x"}', "unknown keys: no.such"),
-    ('{"action.undo": "\\ud800\\udf30"}', "no font here has \U00010330"), ('{"view.opened": "{name"}', "de.json"),
-    ('{"view.opened": "{file} da"}', "values that there are not: file"), ("[" * 100_000, "nest more than"),
-    ('{"action.undo": "\\ud800"}', "surrogate"),
-])  # fmt: skip
-def test_a_broken_translation_is_told_and_texts_stay_english(folder: Path, content: str, why: str):
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("{", "line 1"),
+        ("[1]", "not an object"),
+        ("[" * 100_000, "nest more than"),
+        ('{"action.undo": "\\ud800"}', "surrogate"),
+    ],
+)
+def test_a_translation_that_cannot_be_read_is_refused(folder: Path, content: str, why: str):
     (folder / "de.json").write_text(content)
-    assert why in languages.use("de", folder)
-    assert texts.text("action.undo") == "Undo"
-    assert "nl.json" in languages.use("nl", folder)
+    for name, expected in (("de", why), ("nl", "nl.json")):
+        outcome = languages.use(name, folder)
+        assert expected in outcome.refused and f"{name}.json" in outcome.refused and not outcome.remarks
+        assert texts.text("action.undo") == "Undo"
+
+
+@pytest.mark.parametrize(("key", "words", "why"), [
+    ("no.such", "x", "no.such"), ("action.undo", 1, "not a string"), ("action.undo", "\U00010330", "\U00010330"),
+    ("view.opened", "{name", "expected '}'"), ("view.opened", "{file} da", "{file}"),
+    ("view.opened", "{name.x}", "{name.x}"), ("view.opened", "{name:d}", "{name}"), ("view.opened", "{name!x}", "{name}"),
+    ("view.opened", "{}", "{}"), ("disconnect", "{count:Draht|{count}}", "{count}"), ("preview.sample", "Probe %s", "%d"),
+    ("preview.sample", "Probe %d %n", "%d"), ("preview.temperature", "Temperatur", "%.2f"),
+])  # fmt: skip
+def test_a_text_that_cannot_be_used_stays_english_and_the_others_do_not(folder: Path, key: str, words: object, why: str):
+    (folder / "de.json").write_text(json.dumps({"action.redo": "Wiederholen", key: words}))
+    outcome = languages.use("de", folder)
+    assert not outcome.refused and len(outcome.remarks) == 1
+    assert key in outcome.remarks[0] and why in outcome.remarks[0]
+    assert texts.text("action.redo") == "Wiederholen"
+    assert texts.text(key) == texts.ENGLISH.get(key, key)
+
+
+def test_one_and_many(folder: Path):
+    assert [texts.text("disconnect", count=count) for count in (0, 1, 2, "1")] == [
+        "Remove 0 wires", "Remove 1 wire", "Remove 2 wires", "Remove 1 wire",
+    ]  # fmt: skip
+    (folder / "de.json").write_text(json.dumps({"disconnect": "{count:Einen Draht|Drähte} entfernen", "view.found": "{count}"}))
+    assert languages.use("de", folder) == languages.Outcome()
+    assert [texts.text("disconnect", count=count) for count in (1, 2)] == ["Einen Draht entfernen", "Drähte entfernen"]
+    assert texts.text("view.found", count=3) == "3"
 
 
 # -- start page and preferences --------------------------------------------------------------------------------------------
