@@ -17,7 +17,7 @@ from munet.engine.shapes import normal_axes
 from munet.nodes.arithmetic import absolute, exp, greater, less, log, square, stop_gradient, where
 from munet.nodes.functions import erf, erf_of, unary
 from munet.nodes.reductions import max_, sum_
-from munet.nodes.samples import apart, normal
+from munet.nodes.samples import apart, normal, positive
 from munet.nodes.shape_ops import reshape, slice_
 
 X, Y = {"x": Input("*any", "T:float")}, {"y": Output("*any")}
@@ -359,10 +359,33 @@ def glu(b: Builder, x: Value, axis: int) -> Value:
     return slice_(x, axis=axis, start=0, length=half) * sigmoid(slice_(x, axis=axis, start=half, length=half))
 
 
+@operator(
+    "share_of_powers",
+    category="",
+    inputs={"x": Input("*any", "T:float"), "top": Input("*any", "T:float"), "total": Input("*any", "T:float")},
+    outputs={"y": Output("*any")},
+    params={"axis": Param(-1)},
+    kernel=Elementwise("exp(x - top) / total"),
+    samples=[Sample({"x": normal(7, 11), "top": apart(7, 1), "total": positive(7, 1)}, gradient=False)],
+)
+def share_of_powers(x: Array, top: Array, total: Array, axis: int) -> Array:
+    """exp(x - top) / total: a softmax whose largest elements and sums are known already.
+
+    Its gradient is all of softmax's, which needs nothing but the result; `top` and `total` are made of x and have none.
+    """
+    return np.exp(x - top) / total
+
+
+@share_of_powers.gradient
+def share_of_powers_gradient(g: Value, y: Value, axis: int) -> Grads:
+    return {"x": y * (g - sum_(g * y, axes=(axis,), keepdims=True)), "top": None, "total": None}
+
+
 def softmax(x: Value, axis: int = -1) -> Value:
     """exp(x) over its sum along an axis; the largest is taken off first, so that nothing overflows."""
-    powers = exp(x - stop_gradient(max_(x, axes=(axis,), keepdims=True)))
-    return powers / sum_(powers, axes=(axis,), keepdims=True)
+    fixed = stop_gradient(x)
+    top = max_(fixed, axes=(axis,), keepdims=True)
+    return share_of_powers(x, top, sum_(exp(fixed - top), axes=(axis,), keepdims=True), axis=axis)
 
 
 def log_softmax(x: Value, axis: int = -1) -> Value:

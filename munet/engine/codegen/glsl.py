@@ -19,7 +19,7 @@ from munet.engine.codegen.form import Form
 from munet.engine.codegen.parts import Part
 from munet.engine.codegen.rows import Lanes, write_rows
 from munet.engine.codegen.writer import BYTES, Writer, storage_type
-from munet.engine.coordinates import kernel_of
+from munet.engine.coordinates import Indices, kernel_of
 from munet.engine.device import DeviceInfo
 from munet.engine.dtypes import U8
 from munet.engine.index import unflatten, var
@@ -68,7 +68,7 @@ def _write_part(part: Part, writer: Writer, workgroup: int, shared: dict[str, No
         case "update":
             _write_update(part.form, writer, workgroup)
         case _:
-            _write_map(part.form, writer, workgroup)
+            _write_map(part, writer, workgroup)
     return writer.lines
 
 
@@ -136,14 +136,28 @@ def _minus(name: str, number: int) -> str:
     return f"{name} - {number}" if number else name
 
 
-def _write_map(form: Form, writer: Writer, workgroup: int) -> None:
-    count = _count(form.space)
-    writer.line(f"int i = group * {workgroup} + int(gl_LocalInvocationID.x);")
-    writer.line(f"if (i >= {count}) return;")
-    where = form.coordinates(unflatten(var("i", count), form.space))
-    texts = [(value, writer.value(value, where.at[value])) for value in form.outputs]
-    for value, text in texts:  # all loads come before all stores: a result may lie where an input did
-        writer.store(value, where.at[value], text)
+def _write_map(part: Part, writer: Writer, workgroup: int) -> None:
+    form, count = part.form, _count(part.form.space)
+    if part.each == 1:
+        writer.line(f"int i = group * {workgroup} + int(gl_LocalInvocationID.x);")
+        writer.line(f"if (i >= {count}) return;")
+        places = {"i": ""}
+    else:
+        # What lies beyond the end is computed as the last element once more, and not stored.
+        writer.line(f"int first = group * {workgroup * part.each} + int(gl_LocalInvocationID.x);")
+        places = {f"i{n}": f"first + {n * workgroup} < {count}" for n in range(part.each)}
+        for n, name in enumerate(places):
+            writer.line(f"int {name} = min(first + {n * workgroup}, {count - 1});")
+    texts: list[tuple[str, Value, Indices, str]] = []
+    for name, inside in places.items():
+        where = form.coordinates(unflatten(var(name, count), form.space)).at
+        texts += [(inside, value, where[value], writer.value(value, where[value])) for value in form.outputs]
+    for inside, value, index, text in texts:  # all loads come before all stores: a result may lie where an input did
+        if inside:
+            with writer.block(f"if ({inside})"):
+                writer.store(value, index, text)
+        else:
+            writer.store(value, index, text)
 
 
 def _write_update(form: Form, writer: Writer, workgroup: int) -> None:

@@ -19,6 +19,8 @@ BUSY = 65_536  # invocations that keep a large GPU busy
 BUSY_CPU = 64  # on a CPU driver a handful of workgroups do, and lanes only cost barriers
 SIDE_BY_SIDE = 32  # invocations that read next to each other, so that a cache line serves them all
 SHORT_FOLD = 128  # turns of a loop that cost little beside a pass
+EACH = 4  # elements of a large map that one invocation computes: that many loads are under way at once
+EACH_FROM = 4 * 262_144  # elements from which on enough invocations are left
 LARGEST_BLOCK = 16  # results of one invocation: registers run out above
 
 
@@ -29,6 +31,7 @@ class Part:
     lanes       invocations that fold one row together
     workgroup   the least size of workgroup that this needs
     watched     results whose elements are looked at as they are stored; `flag` is set if one is not finite
+    each        elements of a map that an invocation computes, the workgroup's width apart
     rows_first  neighbouring invocations take neighbouring rows, not neighbouring elements of a row
     block       (axis, count) of the result: each invocation computes so many elements along the axis, a stride apart
     """
@@ -40,6 +43,7 @@ class Part:
     watched: frozenset[Value] = frozenset()
     flag: Value | None = None
     rows_first: bool = False
+    each: int = 1
 
     @property
     def rows(self) -> int:
@@ -50,7 +54,7 @@ class Part:
 
     def groups(self, workgroup: int) -> int:
         """Workgroups of `workgroup` invocations that cover the part."""
-        return -(-self.rows // (workgroup // self.lanes))
+        return -(-self.rows // (workgroup // self.lanes * self.each))
 
 
 def plan_part(form: Form, device: DeviceInfo) -> Part:
@@ -67,7 +71,8 @@ def plan_part(form: Form, device: DeviceInfo) -> Part:
     longest = max((fold_length(identity_element(op)) for op in form.ops), default=0)
     if device.loop_limit and longest > device.loop_limit // 2:
         raise too_long(longest, device)
-    return Part(form)
+    is_large = form.kind == "map" and longest <= 1 and math.prod(form.space) >= EACH_FROM and not device.is_cpu
+    return Part(form, each=EACH if is_large else 1)
 
 
 def _plan_rows(form: Form, device: DeviceInfo) -> Part:
