@@ -13,10 +13,12 @@ munet.inspect.devices()                     DeviceInfo of each Vulkan device, an
 munet.inspect.histogram(array), summary()   of what `look`, `tap` and `gradients` bring
 munet.inspect.vocabulary(file)              letters of a text by their numbers, as the text source has them
 munet.inspect.read_run(folder)              an earlier run: settings, series, checkpoints
+munet.inspect.read_header(checkpoint)       all of a checkpoint but its arrays: step, live values, the project's text
 """
 
 from munet.data.text import vocabulary
 from munet.engine.backward import Gradients
+from munet.engine.checkpoint import Header, read_header
 from munet.engine.costs import Costs, NodeCost, costs
 from munet.engine.device import DeviceInfo
 from munet.engine.example import Example, Tensor
@@ -54,6 +56,6 @@ __all__ = [
     "Timings", "TimedPass", "NodeTime", "Histogram", "Summary", "histogram", "summary", "Gradients", "TensorView",
     "vocabulary",
     "costs", "Costs", "NodeCost", "live_parameters", "LiveParameter",
-    "devices", "why_no_devices", "DeviceInfo", "read_run", "PastRun", "Checkpoint",
+    "devices", "why_no_devices", "DeviceInfo", "read_run", "PastRun", "Checkpoint", "read_header", "Header",
     "Limits", "known_limits", "Unfused", "UnfusedOp", "Total",
 ]  # fmt: skip

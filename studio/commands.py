@@ -111,7 +111,8 @@ class Rename:
     def apply(self, state: State) -> State:
         part = edits.rename(state.part, self.old, self.new)
         nodes = frozenset(self.new if id_ == self.old else id_ for id_ in state.selection.nodes)
-        return state.with_part(part, replace(state.selection, nodes=nodes, edges=frozenset()))
+        after = state.with_part(part, replace(state.selection, nodes=nodes, edges=frozenset()))
+        return after.with_moves(state, {(self.old,): (self.new,)})
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ one into the next; the document keeps the present one and all before it. Who sho
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Protocol
 
 from munet import Edge, Graph
 from studio.edits import SUBGRAPH, EditRefused
+from studio.lineage import UNMOVED, Chain, Lineage, after_moves
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,15 @@ def selected(nodes: Collection[str] = (), edges: Collection[Edge] = (), frames: 
 
 @dataclass(frozen=True)
 class State:
-    """`inside`: ids of the subgraph nodes that were entered, outermost first; () is the project's own drawing."""
+    """`inside`: ids of the subgraph nodes that were entered, outermost first; () is the project's own drawing.
+
+    `lineage` says which nodes have had other paths.
+    """
 
     graph: Graph = field(default_factory=Graph)
     inside: tuple[str, ...] = ()
     selection: Selection = Selection()
+    lineage: Lineage = field(default=UNMOVED, compare=False)
 
     @property
     def owner(self) -> str:
@@ -69,6 +74,10 @@ class State:
             graph = part
         chosen = self.selection if selection is None else selection
         return replace(self, graph=graph, selection=_still_there(chosen, part))
+
+    def with_moves(self, before: State, moves: Mapping[Chain, Chain]) -> State:
+        """With nodes of the drawing that is shown known in other places: chains of ids that begin there, by those of before."""
+        return replace(self, lineage=after_moves(before.lineage, before.graph, before.owner, moves))
 
     def path_of(self, node: str) -> str:
         """The node's path as problems and states name it: instances and id."""

@@ -38,8 +38,9 @@ def collapse(state: State, ids: Collection[str], name: str) -> State:
     rest = {id_: node for id_, node in part.nodes.items() if id_ not in chosen}
     around = _nodes_with(part, chosen, Node(instance, SUBGRAPH, {"graph": name}, centre), rest)
     edges = _outer_edges(part, chosen, instance, inputs, outputs)
-    state = replace(state, graph=replace(state.graph, subgraphs={**state.graph.subgraphs, name: definition}))
-    return state.with_part(replace(state.part, nodes=around, edges=edges), selected([instance]))
+    with_it = replace(state, graph=replace(state.graph, subgraphs={**state.graph.subgraphs, name: definition}))
+    after = with_it.with_part(replace(with_it.part, nodes=around, edges=edges), selected([instance]))
+    return after.with_moves(state, {(id_,): (instance, id_) for id_ in chosen})
 
 
 def _nodes_with(part: Graph, chosen: Collection[str], instance: Node, rest: dict[str, Node]) -> dict[str, Node]:
@@ -162,7 +163,8 @@ def expand(state: State, id_: str) -> State:
         nodes |= placed if key == id_ else {key: old}
     edges = _spliced(part, definition, id_, ids)
     frames = tuple(replace(f, position=(f.position[0] + dx, f.position[1] + dy)) for f in definition.frames)
-    return state.with_part(replace(part, nodes=nodes, edges=edges, frames=(*part.frames, *frames)), selected(ids.values()))
+    after = state.with_part(replace(part, nodes=nodes, edges=edges, frames=(*part.frames, *frames)), selected(ids.values()))
+    return after.with_moves(state, {(id_, key): (new,) for key, new in ids.items()})
 
 
 def _free_ids(part: Graph, instance: str, inside: Collection[str]) -> dict[str, str]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from munet import Carried, Event, Graph, Problem, Session
 from munet.inspect import Timings
+from studio.lineage import UNMOVED, Lineage
 
 IDLE, OPENING, COMPILING, READY, RUNNING, PAUSED, FAILED = "idle", "opening", "compiling", "ready", "running", "paused", "failed"
 
@@ -26,14 +27,19 @@ class Open:
     seed: int | None = None
     version: int = -1
     weights: str | None = None
+    lineage: Lineage = UNMOVED
 
 
 @dataclass(frozen=True)
 class Replace:
-    """Go on with a changed drawing; states of unchanged nodes are kept. Opens it where nothing is open."""
+    """Go on with a changed drawing; states of unchanged nodes are kept, and of those that `lineage` says have been renamed.
+
+    Opens it where nothing is open.
+    """
 
     graph: Graph
     version: int = -1
+    lineage: Lineage = UNMOVED
 
 
 @dataclass(frozen=True)

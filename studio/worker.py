@@ -11,12 +11,27 @@ import tempfile
 import threading
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from munet import Carried, DeviceLost, GraphError, MunetError, NonFiniteError, Problem, ProjectError, Saved, Session
+from munet import (
+    Carried,
+    DeviceLost,
+    Graph,
+    GraphError,
+    MunetError,
+    NonFiniteError,
+    Problem,
+    ProjectError,
+    Saved,
+    Session,
+    dump_project,
+)
+from munet.inspect import read_header
 from studio.keeping import Keeper
+from studio.lineage import Lineage, renamed
 from studio.messages import (
     COMPILING,
     FAILED,
@@ -54,6 +69,7 @@ from studio.messages import (
 from studio.running import REPORT_EVERY_S, Running
 from studio.texts import text
 
+DRAWINGS = 200  # that are remembered, so that checkpoints of before a renaming can be gone back to
 AT_ONCE = (Stop, Pause, Ask, SetValue, Close)  # also while steps that were asked for are made; other commands wait for their end
 
 
@@ -76,6 +92,7 @@ class Worker:
         self.closing = threading.Event()  # what is still to be compiled comes to nothing
         self._session: Session | None = None
         self._opened: Open | None = None
+        self._drawn: deque[tuple[Graph, Lineage]] = deque(maxlen=DRAWINGS)  # what the project was since it was opened
         self._open_failed = self._redraw_failed = False
         self._resting = IDLE  # the phase before a compile
         self._staged = 0.0
@@ -201,6 +218,7 @@ class Worker:
                 self._replace(command)
             case Close():
                 self._close()
+                self._drawn.clear()
             case Profile():
                 self._profile_every_s = command.every_s
                 self._profile_wanted = True
@@ -281,13 +299,21 @@ class Worker:
 
     def _load(self, command: Load, session: Session) -> None:
         mark = session.events(2**62).next
-        header = session.load(command.path, partial=command.partial)
+        header = session.load(command.path, partial=command.partial, renamed=self._renamed_since(command.path, session))
         carried = next((event for event in session.events(mark).events if isinstance(event, Carried)), None)
         self._running.drop()
         self._running.heard = header.step
         self._keeper.resumed(command.path, header.step)
         self._put(self._now_open(self._opened.version if self._opened else -1, 0.0, carried))
         self._become(PAUSED)
+
+    def _renamed_since(self, checkpoint: Path, session: Session) -> dict[str, str]:
+        """What has been renamed since a checkpoint was written, if its drawing was one of this project since it was opened."""
+        project = read_header(checkpoint).project
+        for graph, lineage in reversed(self._drawn):
+            if self._opened is not None and lineage is not self._opened.lineage and dump_project(graph) == project:
+                return renamed(graph, lineage, session.graph, self._opened.lineage)
+        return {}
 
     # -- opening and compiling -----------------------------------------------------------------------------------------
 
@@ -314,6 +340,7 @@ class Worker:
             command.graph, command.device, seed=command.seed, weights=command.weights, progress=self._compiling
         )
         self._opened, self._open_failed, self._redraw_failed = command, False, False
+        self._drawn.append((command.graph, command.lineage))
         self._running.heard = self._session.step_count
         self._put(self._now_open(command.version, time.perf_counter() - started, None))
         self._become(READY)
@@ -328,15 +355,18 @@ class Worker:
         session = self._session
         if session is None:
             last = self._opened or Open(command.graph)
-            self._open(replace(last, graph=command.graph, version=command.version))
+            self._open(replace(last, graph=command.graph, version=command.version, lineage=command.lineage))
             return
         self._begin_compile(COMPILING)
         started = time.perf_counter()
-        carried = session.replace(command.graph, progress=self._compiling)
+        before = self._opened.lineage if self._opened is not None else command.lineage
+        renames = renamed(session.graph, before, command.graph, command.lineage)
+        carried = session.replace(command.graph, renamed=renames, progress=self._compiling)
+        self._drawn.append((command.graph, command.lineage))
         self._redraw_failed = False
         self._keeper.redrawn(command.graph)
         if self._opened is not None:
-            self._opened = replace(self._opened, graph=command.graph, version=command.version)
+            self._opened = replace(self._opened, graph=command.graph, version=command.version, lineage=command.lineage)
         self._put(self._now_open(command.version, time.perf_counter() - started, carried))
         self._become(self._resting)
 

@@ -26,7 +26,7 @@ ORDER = """
     transforms/ codegen/ passlist program plan/ emit compile
     execute/
     example inspect costs profiling limits unfused livevalues
-    events feeding pacing checkpoint runfolder pastruns states restoring evaluation diagnose
+    events feeding pacing checkpoint runfolder pastruns states renaming restoring evaluation diagnose
     training prediction looking backward replacing recipe reporting session
     compare dump kernel_check tuning asset_views
 """.split()

@@ -1,6 +1,7 @@
 """A drawing takes another's place while it trains: compiled beside it, its states moved over on the device.
 
-States go by name, shape and dtype. What is new starts as drawn from the seed; what is gone is dropped with its buffers.
+States go by name, shape and dtype; nodes that were renamed keep theirs. What is new starts as drawn from the seed; what is gone
+is dropped with its buffers.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from munet.engine.lower import Lowered, lower
 from munet.engine.passlist import Placement
 from munet.engine.plan.buffers import pack_stride, place_states
 from munet.engine.program import Program
+from munet.engine.renaming import Renaming
 from munet.engine.stages import Report, silent, within
 from munet.engine.states import saved_states, write_states
 
@@ -33,18 +35,19 @@ class Running:
 
 @dataclass(frozen=True)
 class Successor:
-    """A program that is loaded beside the one it follows; `move` fills its states. Names of states."""
+    """A program that is loaded beside the one it follows; `move` fills its states. Names of states; `before`: old ones by new."""
 
     running: Running
     kept: tuple[str, ...]
     started: tuple[str, ...]
     dropped: tuple[str, ...]
+    before: Mapping[str, str]
 
     def move(self, executor: Executor, old: Program, seed: int) -> None:
         """Take over the states of the program before, as they are after all that was submitted."""
         program = self.running.program
         sources = {s.name: s for s in saved_states(program)}
-        _copy(executor, old, program, [sources[name] for name in self.kept])
+        _copy(executor, old, program, [(self.before[name], sources[name]) for name in self.kept])
         started = [sources[name] for name in self.started]
         # New buffers are zero.
         drawn = {s.name: draw(s, seed) for s in started if s.initial is not None and s.initial.kind != "zeros"}
@@ -52,7 +55,15 @@ class Successor:
 
 
 def succeed(
-    executor: Executor, before: Running, graph: Graph, number: int, *, off: Collection[str], poison: bool, report: Report = silent
+    executor: Executor,
+    before: Running,
+    graph: Graph,
+    number: int,
+    *,
+    renames: Renaming,
+    off: Collection[str],
+    poison: bool,
+    report: Report = silent,
 ) -> Successor:
     """Compile `graph` and load it beside what runs, with its data. `number` tells apart the drawings of a session.
 
@@ -73,9 +84,11 @@ def succeed(
         executor.unload(program.name)
         raise
     new, old = {s.name: s for s in saved_states(program)}, {s.name: s for s in saved_states(before.program)}
-    kept = tuple(name for name in new if name in old and _alike(new[name], old[name]))
-    started, dropped = (tuple(name for name in names if name not in kept) for names in (new, old))
-    return Successor(Running(lowered, program), kept, started, dropped)
+    origins = renames.states_before(new.values(), lowered.flat.nodes)
+    found = {name: was for name, was in origins.items() if was in old and _alike(new[name], old[was])}
+    started, taken = tuple(name for name in new if name not in found), set(found.values())
+    dropped = tuple(name for name in old if name not in taken)
+    return Successor(Running(lowered, program), tuple(found), started, dropped, found)
 
 
 def _alike(one: Source, other: Source) -> bool:
@@ -118,12 +131,12 @@ def _places(lowered: Lowered, device: DeviceInfo, number: int) -> dict[str, Plac
     return {source.name: replace(place, buffer=f"{place.buffer}@{number}") for source, place in places.items()}
 
 
-def _copy(executor: Executor, old: Program, new: Program, states: Iterable[Source]) -> None:
-    """Copy states on the device; neighbours that stay neighbours go in one copy."""
+def _copy(executor: Executor, old: Program, new: Program, states: Iterable[tuple[str, Source]]) -> None:
+    """Copy states, given with their old names, on the device; neighbours that stay neighbours go in one copy."""
     runs: list[tuple[Placement, Placement]] = []
     ends: tuple[int, int] = (-1, -1)
-    for source in sorted(states, key=lambda s: _key(old.state_placement(s.name))):
-        here, there = old.state_placement(source.name), new.state_placement(source.name)
+    for was, source in sorted(states, key=lambda pair: _key(old.state_placement(pair[0]))):
+        here, there = old.state_placement(was), new.state_placement(source.name)
         joins = bool(runs) and (runs[-1][0].buffer, runs[-1][1].buffer) == (here.buffer, there.buffer)
         if joins and ends == (here.offset_bytes, there.offset_bytes):
             first, target = runs[-1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ from munet.engine.files import PathLike
 from munet.engine.initial import draw
 from munet.engine.ir.module import Source
 from munet.engine.program import Program
+from munet.engine.renaming import Renaming
 from munet.engine.states import is_weight, saved_states
 
 STEP = "train/step"  # the step counter of every training program
@@ -30,22 +31,30 @@ class Restored:
     header: Header
 
 
-def restored(program: Program, path: PathLike, *, partial: bool) -> Restored:
+def restored(program: Program, path: PathLike, *, partial: bool, renames: Renaming, nodes: Collection[str]) -> Restored:
     """All states from a checkpoint. `partial`: those that do not fit are drawn anew, if at least one weight does.
+
+    `renames`: nodes that have got other paths since it was written; `nodes`: the paths of now.
 
     Raises CheckpointError.
     """
     arrays, header = read_checkpoint(path)
     saved = saved_states(program)
     expected = _expected(saved)
-    kept = fitting(expected, arrays)
+    origins = renames.states_before(saved, nodes)
+    known = {new: arrays[old] for new, old in origins.items() if old in arrays}
+    kept = fitting(expected, known)
     if not partial or not any(is_weight(s) for s in saved if s.name in kept):
-        check_states(str(path), expected, arrays)
+        left = arrays.keys() - set(origins.values())
+        check_states(
+            str(path), expected, known | {name: arrays[name] for name in arrays if name in left and name not in expected}
+        )
     counter = arrays.get(STEP)
     if counter is not None and int(counter) != header.step:
         raise CheckpointError(f"{path}: its header says step {header.step}, its counter says {int(counter)}")
     started = {s.name: draw(s, header.seed) for s in saved if s.name not in kept}
-    dropped = tuple(name for name in arrays if name not in kept)
+    taken = {origins[name] for name in kept}
+    dropped = tuple(name for name in arrays if name not in taken)
     return Restored(kept | started, tuple(kept), tuple(started), dropped, header)
 
 

@@ -42,6 +42,7 @@ from munet.engine.profiling import Timings, timings_of
 from munet.engine.program import Program
 from munet.engine.project import dump_project, load_project
 from munet.engine.recipe import follow
+from munet.engine.renaming import renaming
 from munet.engine.replacing import Running, succeed
 from munet.engine.reporting import loss_of, report_of
 from munet.engine.restoring import restored, restored_weights
@@ -187,17 +188,21 @@ class Session:
         self._ensure_open()
         change_live(self.live, self.graph, self._lowered.flat, (node, param), value)
 
-    def replace(self, graph: Graph, *, progress: Report | None = None) -> Carried:
+    def replace(self, graph: Graph, *, renamed: Mapping[str, str] | None = None, progress: Report | None = None) -> Carried:
         """Go on with another drawing. It is compiled while what is under way runs on; states move on the device.
 
+        renamed  new paths of nodes by those they had, {"linear 1": "dense", "conv": "block/conv"}: they keep states and live
+                 values; the path of a subgraph's node stands for all inside. Others are the same node if the path is the same
         Gives the names of the states that were kept, those that start anew, and those dropped. `progress` is as in `open`.
         Raises what `open` raises; the session goes on as it was then.
         """
         self._ensure_open()
+        renames = renaming(renamed)
         training = self._training
         before = Running(training.lowered, training.program)
         number = self._drawings + 1
-        after = succeed(self.executor, before, graph, number, off=self._off, poison=self._poison, report=progress or silent)
+        hook = progress or silent
+        after = succeed(self.executor, before, graph, number, renames=renames, off=self._off, poison=self._poison, report=hook)
         try:
             training.drain()
         except MunetError:
@@ -212,7 +217,7 @@ class Session:
         self.executor.unload(before.program.name)
         self._evaluation = self._looker = self._backward = self._timings = None
         self.graph, self._drawings = graph, number
-        training.take_over(after.running.lowered, after.running.program)
+        training.take_over(after.running.lowered, after.running.program, renames)
         carried = Carried(self.step_count, "drawing", after.kept, after.started, after.dropped)
         self.tell(carried)
         return carried
@@ -349,15 +354,17 @@ class Session:
         )
         write_checkpoint(path, self.states(), header)
 
-    def load(self, path: PathLike, *, partial: bool = False) -> Header:
+    def load(self, path: PathLike, *, partial: bool = False, renamed: Mapping[str, str] | None = None) -> Header:
         """Go on from a checkpoint: states, step, seed and live values. Raises CheckpointError; nothing has changed then.
 
         A live value that the drawing now gives otherwise than when the checkpoint was written is taken from the drawing.
         partial  the drawing has changed since: states that fit are kept, moments included, new ones start from the seed
+        renamed  nodes that have got other paths since, as in `replace`
         """
         self._ensure_open()
-        found = restored(self.program, path, partial=partial)
-        self._training.go_on_from(found.header, found.states)
+        renames = renaming(renamed)
+        found = restored(self.program, path, partial=partial, renames=renames, nodes=self.nodes)
+        self._training.go_on_from(found.header, found.states, renames)
         self.tell(Carried(found.header.step, "checkpoint", found.kept, found.started, found.dropped))
         return found.header
 

@@ -23,6 +23,7 @@ from munet.engine.feeding import ShuffledOrder, scalar_rows
 from munet.engine.lower import Lowered
 from munet.engine.pacing import Pace
 from munet.engine.program import Program
+from munet.engine.renaming import Renaming, renaming
 from munet.engine.states import write_states
 
 BAD = "train/failed"  # state of every training program, whatever its own name
@@ -55,25 +56,27 @@ class Training:
         self._flights: deque[Ticket] = deque()
         self._waiting: deque[Event] = deque()  # taken while nobody iterated
         self._arrivals: deque[tuple[float, int]] = deque(maxlen=_RATE_OVER)  # (time, steps done), of the last submits
-        self.take_over(lowered, program)
+        self.take_over(lowered, program, renaming(None))
 
-    def take_over(self, lowered: Lowered, program: Program) -> None:
+    def take_over(self, lowered: Lowered, program: Program, renames: Renaming) -> None:
         """Train this program from now on; nothing of the one before may be under way. Live values stay unless drawn anew."""
-        drawn = self.lowered.live if hasattr(self, "lowered") else {}
-        kept = {k: v for k, v in self.live.items() if k in lowered.live and drawn.get(k) == lowered.live[k]}
+        drawn = renames.live_now(self.lowered.live, lowered.live) if hasattr(self, "lowered") else {}
+        live = renames.live_now(self.live, lowered.live)
+        kept = {key: value for key, value in live.items() if drawn.get(key) == lowered.live[key]}
         self.lowered, self.program = lowered, program
         self.live = dict(lowered.live) | kept
         self._timed_before = (self.totals.gpu_ms, self.totals.timed_steps)  # with the program before
         self._pace = Pace(program, self.executor.info, ring_capacity(program))
         self._start_orders()
 
-    def go_on_from(self, header: Header, states: Mapping[str, Array]) -> None:
+    def go_on_from(self, header: Header, states: Mapping[str, Array], renames: Renaming) -> None:
         """Take over a checkpoint's states, step, seed, and live values but those that the drawing gives otherwise now."""
         self.drain()
         write_states(self.executor, self.program, states)
         self.step_count, self.seed = header.step, header.seed
-        for key, value in header.live.items():
-            if key in self.live and header.drawn.get(key) == self.lowered.live.get(key):
+        drawn = renames.live_now(header.drawn, self.live)
+        for key, value in renames.live_now(header.live, self.live).items():
+            if drawn.get(key) == self.lowered.live.get(key):
                 self.live[key] = float(value)
         self._start_orders()
 

@@ -218,15 +218,15 @@ class Trainer:
             self._tell(text("view.cannot_run"), True)
             self.refusals += 1
             return False
-        essence = self._essence
+        essence, lineage = self._essence, self._document.state.lineage
         if self._submitted is None:
             self.record.clear()
             path, named = self._document.path, graph.run.initial_weights
             weights = str(path.parent / named) if path is not None and named else None  # the session knows no project file
             device, version = self._preferences().device, self._document.version
-            self.jobs.submit(say.Open(graph, device, version=version, weights=weights))
+            self.jobs.submit(say.Open(graph, device, version=version, weights=weights, lineage=lineage))
         elif not self.is_current:
-            self.jobs.submit(say.Replace(graph, self._document.version))
+            self.jobs.submit(say.Replace(graph, self._document.version, lineage))
         self._submitted, self._refused = essence, False
         self._awaited.add("start")
         return True
@@ -235,7 +235,7 @@ class Trainer:
         """Have the drawing compiled anew, for shaders that have changed; states are kept. If it fails, all stays as it was."""
         if not self.has_session or not self._may_run():
             return False
-        self.jobs.submit(say.Replace(self._document.graph, self._document.version))
+        self.jobs.submit(say.Replace(self._document.graph, self._document.version, self._document.state.lineage))
         self._submitted, self._refused = self._essence, False
         self._awaited.add("start")
         return True

@@ -281,3 +281,89 @@ def test_live_values_beside_a_subgraph():
         assert session.live["rate.rate"] == 0.5
         with pytest.raises(ProjectError, match="cannot change while"):
             session.set("head/two", "out_features", 4)
+
+
+# Nodes with other paths
+
+
+INTO_HEAD = {"bend": "head/bend", "two": "head/two"}
+
+
+def as_before(states: dict[str, np.ndarray], renamed: dict[str, str]) -> dict[str, np.ndarray]:
+    """States under the names they had."""
+    found: dict[str, np.ndarray] = {}
+    for name, array in states.items():
+        for old, new in renamed.items():
+            name = f"/{name}".replace(f"/{new}/", f"/{old}/", 1)[1:]
+        found[name] = array
+    return found
+
+
+def named(graph: Graph, **renamed: str) -> Graph:
+    nodes = {renamed.get(name, name): replace(node, id=renamed.get(name, name)) for name, node in graph.nodes.items()}
+    wires = (replace(e, source=renamed.get(e.source, e.source), target=renamed.get(e.target, e.target)) for e in graph.edges)
+    return replace(graph, nodes=nodes, edges=tuple(wires))
+
+
+@on_devices
+@pytest.mark.parametrize(
+    ("graph", "renamed"),
+    [
+        (named(spiral(), one="dense", learn="adam", arms="points"), {"one": "dense", "learn": "adam", "arms": "points"}),
+        (named(spiral(), one="two", two="one"), {"one": "two", "two": "one"}),
+        (grouped(), INTO_HEAD),
+    ],
+    ids=["several", "swapped", "grouped"],
+)
+def test_renamed_nodes_keep_all_they_have(device: str, graph: Graph, renamed: dict[str, str], tmp_path: Path):
+    with munet.Session.open(spiral(), device, poison=True) as session:
+        session.set("rate", "rate", 0.07)
+        finish(session, 7)
+        before, live = session.states(), dict(session.live)
+        session.save(tmp_path / "before")
+        carried = session.replace(graph, renamed=renamed)
+        assert (carried.started, carried.dropped) == ((), ())
+        found = as_before(session.states(), renamed) if "two" not in renamed.values() else None
+        if found is not None:
+            assert set(found) == set(before)
+            same(found, before, tuple(before))
+        else:
+            np.testing.assert_array_equal(session.state("learn/two/weight/m"), before["learn/one/weight/m"])
+            np.testing.assert_array_equal(session.state("one/bias"), before["two/bias"])
+        assert sorted(session.live.values()) == sorted(live.values())
+        finish(session, 2)
+        session.load(tmp_path / "before", renamed=renamed)
+        assert session.step_count == 7 and sorted(session.live.values()) == sorted(live.values())
+        if found is not None:
+            same(as_before(session.states(), renamed), before, tuple(before))
+        back = {new: old for old, new in renamed.items()}
+        assert session.replace(spiral(), renamed=back).started == ()
+        same(session.states(), before, tuple(before))
+
+
+def test_a_renamed_subgraph_node_takes_all_inside_along():
+    tower = named(grouped(), head="tower")
+    with munet.Session.open(grouped(), "cpu") as session:
+        finish(session, 3)
+        weight = session.state("learn/head/two/weight/v")
+        assert session.replace(tower, renamed={"head": "tower"}).started == ()
+        np.testing.assert_array_equal(session.state("learn/tower/two/weight/v"), weight)
+        assert session.replace(named(spiral(), two="last"), renamed={"tower/two": "last"}).started == ()
+        np.testing.assert_array_equal(session.state("learn/last/weight/v"), weight)
+
+
+def test_a_new_node_at_the_path_of_one_that_was_renamed_starts_anew(tmp_path: Path):
+    graph = named(deeper(spiral()), one="dense", new="one")  # both have 16 outputs; "one" of now reads 16, not 2
+    with munet.Session.open(spiral(), "cpu") as session:
+        finish(session, 3)
+        bias = session.state("one/bias")
+        session.save(tmp_path / "before")
+        carried = session.replace(graph, renamed={"one": "dense"})
+        assert "one/bias" in carried.started and "dense/bias" in carried.kept and carried.dropped == ()
+        np.testing.assert_array_equal(session.state("dense/bias"), bias)
+        session.load(tmp_path / "before", partial=True, renamed={"one": "dense"})
+        np.testing.assert_array_equal(session.state("dense/bias"), bias)
+        with pytest.raises(CheckpointError, match="one/bias is missing"):
+            session.load(tmp_path / "before", renamed={"one": "dense"})
+        with pytest.raises(ValueError, match="same path"):
+            session.replace(graph, renamed={"one": "dense", "two": "dense"})

@@ -95,11 +95,11 @@ def test_compiling_is_told_and_can_be_ended():
 def test_a_cancelled_drawing_leaves_the_run_as_it_was(desk: Desk, monkeypatch: pytest.MonkeyPatch):
     real = Session.replace
 
-    def slowly(self: Session, graph: Graph, *, progress: Any = None) -> Any:
+    def slowly(self: Session, graph: Graph, *, progress: Any = None, **options: Any) -> Any:
         for _ in range(3000):
             progress("lowering", 0.0)
             time.sleep(0.01)
-        return real(self, graph, progress=progress)
+        return real(self, graph, progress=progress, **options)
 
     monkeypatch.setattr(Session, "replace", slowly)
     desk.open(xor())

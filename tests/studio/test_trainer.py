@@ -15,7 +15,7 @@ import pytest
 from munet import Session
 from munet.inspect import read_run
 from studio import messages
-from studio.commands import Delete
+from studio.commands import Delete, Rename
 from studio.preferences import Preferences
 from studio.storage import Autosave
 from studio.texts import text
@@ -53,9 +53,9 @@ def until(core: Core, ready: Callable[[], bool]) -> None:
 def slowed(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     real = Session.replace
 
-    def slowly(self: Session, graph: Any, *, progress: Any = None) -> Any:
+    def slowly(self: Session, graph: Any, **options: Any) -> Any:
         time.sleep(seconds)
-        return real(self, graph, progress=progress)
+        return real(self, graph, **options)
 
     monkeypatch.setattr(Session, "replace", slowly)
 
@@ -197,3 +197,37 @@ def test_a_full_disk_is_told_and_what_was_saved_before_stays(core: Core) -> None
     assert [checkpoint.step for checkpoint in read_run(folder).checkpoints] == [saved]
     trainer.save_checkpoint()  # there is room again
     until(core, lambda: trainer.saved_step > saved)
+
+
+def states(core: Core) -> dict[str, Any]:
+    found: list[dict[str, Any]] = []
+    assert core.trainer.ask("states", lambda session: session.states(), found.append)
+    until(core, lambda: bool(found))
+    return found[0]
+
+
+def test_a_rename_keeps_what_was_trained_and_checkpoints_of_before_fit(core: Core) -> None:
+    trainer = core.trainer
+    trainer.step(20)
+    until(core, lambda: trainer.record.step == 20 and trainer.phase == messages.PAUSED)
+    before = states(core)
+    trainer.save_checkpoint()
+    until(core, lambda: trainer.saved_step == 20)
+    assert trainer.folder is not None
+    checkpoint = trainer.folder / "step-20.safetensors"
+    core.edit(Rename("linear 1", "dense"))
+    core.edit(Rename("adam", "learner"))
+    until(core, lambda: trainer.is_current and trainer.phase == messages.PAUSED)
+    after = states(core)
+    assert (after["dense/weight"] == before["linear 1/weight"]).all()
+    assert (after["learner/dense/weight/m"] == before["adam/linear 1/weight/m"]).all()
+    trainer.step(5)
+    until(core, lambda: trainer.record.step == 25 and trainer.phase == messages.PAUSED)
+    trainer.resume(checkpoint)
+    until(core, lambda: trainer.record.step == 20 and not trainer.busy)
+    assert (states(core)["learner/dense/weight/m"] == before["adam/linear 1/weight/m"]).all()
+    core.document.undo()
+    core.document.undo()
+    core.refresh()
+    until(core, lambda: trainer.is_current and trainer.phase == messages.PAUSED)
+    assert all((array == before[name]).all() for name, array in states(core).items())
