@@ -13,6 +13,7 @@ from pathlib import Path
 
 from munet import Graph, MunetError, Node, Problem, ProjectError, dump_project, parse_project, read_file, write_file
 from studio import edits
+from studio.files import typed_path
 from studio.preferences import Preferences, preferences_file
 
 MAX_FILES, MAX_BYTES = 500, 4 * 2**20
@@ -32,7 +33,8 @@ class Block:
 
 
 def folder_of(preferences: Preferences) -> Path:
-    return Path(preferences.blocks_folder).expanduser() if preferences.blocks_folder else preferences_file().with_name("blocks")
+    typed = preferences.blocks_folder
+    return typed_path(typed, Path()) if typed else preferences_file().with_name("blocks")
 
 
 def piece(graph: Graph, name: str) -> Graph:

@@ -16,6 +16,7 @@ from typing import Protocol
 from munet import Edge, Graph
 from studio.edits import SUBGRAPH, EditRefused
 from studio.lineage import UNMOVED, Chain, Lineage, after_moves
+from studio.texts import shown
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ class Document:
 
     @property
     def name(self) -> str:
-        return self.graph.name or (self.path.stem if self.path else "")
+        return self.graph.name or (shown(self.path.stem) if self.path else "")
 
     def replace_all(self, graph: Graph, path: Path | None, *, saved: bool = True) -> None:
         """Another project: nothing of the former can be undone."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +13,7 @@ from pathlib import Path
 MAX_ITEMS = 3000
 KIB = 1024.0
 GO, TAKE, MISSING, OVERWRITE, NOTHING = "go", "take", "missing", "overwrite", ""
+FOLDER, FILE, OTHER = "folder", "file", "other"
 
 
 @dataclass(frozen=True)
@@ -45,22 +48,38 @@ def meaning(folder: Path, typed: str, endings: Sequence[str], *, saving: bool) -
 
     What is to be saved gets the first ending, unless it has one of them.
     """
-    words = typed.strip()
-    if not words:
+    path = typed_path(typed, folder)
+    if not typed.strip():
         return NOTHING, folder
-    path = folder / Path(words).expanduser()
-    if path.is_dir():
+    if _kind(path) == FOLDER:
         return GO, path
     has_ending = path.name.lower().endswith(tuple(endings)) if endings else True
     if not saving:
-        if not path.is_file() and not has_ending:
+        if _kind(path) != FILE and not has_ending:
             path = path.with_name(path.name + endings[0])
-        return (TAKE if path.is_file() else MISSING), path
+        return (TAKE if _kind(path) == FILE else MISSING), path
     if not has_ending:
         path = path.with_name(path.name + endings[0])
-    if not path.parent.is_dir():
+    if _kind(path.parent) != FOLDER:
         return MISSING, path.parent
-    return (OVERWRITE if path.exists() else TAKE), path
+    return (OVERWRITE if _kind(path) else TAKE), path
+
+
+def _kind(path: Path) -> str:
+    """FOLDER, FILE, OTHER, or "" where there is nothing, or can be nothing: a name may be too long, or of no Unicode."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return ""
+    return FOLDER if stat.S_ISDIR(mode) else FILE if stat.S_ISREG(mode) else OTHER
+
+
+def typed_path(typed: str, folder: Path) -> Path:
+    """A path as a person writes it, from a folder. "~" is a home; of a user that there is not, it is a name like others."""
+    path = Path(typed.strip().replace("\0", ""))
+    with contextlib.suppress(RuntimeError):
+        path = path.expanduser()
+    return folder / path
 
 
 def size_text(size_bytes: int) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from munet import ProjectError, parse_json, read_file
 from studio import fonts, texts
 from studio.fontmerge import letters_of
-from studio.preferences import preferences_file
+from studio.preferences import is_fit, preferences_file
 from studio.texts import text
 
 ENGLISH = "en"
@@ -36,7 +36,7 @@ def folder() -> Path:
 def available(where: Path | None = None) -> tuple[str, ...]:
     """English, and the names of the files that there are."""
     try:
-        found = sorted(file.stem for file in (where or folder()).iterdir() if file.suffix == ".json")
+        found = sorted(file.stem for file in (where or folder()).iterdir() if file.suffix == ".json" and is_fit(file.stem))
     except OSError:
         found = []
     return (ENGLISH, *(name for name in found if name != ENGLISH))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,12 @@ from typing import Any
 import platformdirs
 
 from munet import ProjectError, parse_json, read_file, write_file
+from studio.texts import SURROGATE
 
 MAX_RECENT = 12
 MAX_PREVIEWED = 50  # projects
 MAX_BYTES = 2**20
 MOST_OF_WINDOW = (16384, 16384, 7680, 7680)  # pixels: x, y, width, height
-SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)

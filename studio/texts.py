@@ -14,6 +14,9 @@ from string import Formatter
 ENGLISH: Mapping[str, str] = json.loads(Path(__file__).with_name("english.json").read_text(encoding="utf-8"))
 NUMBER = re.compile(r"%(?:\.\d+)?[dfg]")  # where a slider writes its number
 
+SURROGATE = re.compile("[\ud800-\udfff]")
+_HASHES = re.compile("#(?=#)")
+
 _current: Mapping[str, str] = ENGLISH
 
 
@@ -22,7 +25,18 @@ def text(key: str, **values: object) -> str:
     template = _current.get(key) or ENGLISH.get(key, key)
     if not values:
         return template
-    return _COUNTING.format(template, **values) if "|" in template else template.format(**values)
+    return shown(_COUNTING.format(template, **values) if "|" in template else template.format(**values))
+
+
+def shown(words: str) -> str:
+    """With a sign in place of each half of a surrogate pair, which names of files hold that are no Unicode: the window's toolkit
+    ends the process at one."""
+    return words if words.isascii() else SURROGATE.sub("\ufffd", words)
+
+
+def label(words: str) -> str:
+    """A person's words as the label of a widget: Dear ImGui shows nothing of a label after "##", unless something is between."""
+    return _HASHES.sub("#\u200b", shown(words)) if "##" in words else shown(words)
 
 
 class _Counting(Formatter):

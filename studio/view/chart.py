@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from studio.colors import Rgb
 from studio.plotlines import EARLIER, HELD_OUT, Curve, drawn, mixed, span
+from studio.texts import label
 from studio.view import theme
 from studio.view.gui import Tag, dpg
 
@@ -109,7 +110,7 @@ class Chart:
             self._lines[curve.key] = (made[0], curve.name, mark)
             return
         add = dpg.add_scatter_series if curve.kind == HELD_OUT else dpg.add_line_series
-        tag = add(*data, label=curve.name, parent=self._y)
+        tag = add(*data, label=label(curve.name), parent=self._y)
         self._dress(tag, curve, len(data[0]))
         self._lines[curve.key] = (tag, curve.name, mark)
 

@@ -8,7 +8,7 @@ from functools import partial
 from studio import commander
 from studio.commander import Choice
 from studio.icons import ICONS
-from studio.texts import text
+from studio.texts import label, text
 from studio.view import theme
 from studio.view.gui import FLOATING, Tag, clear, dpg, is_under_mouse
 
@@ -120,7 +120,7 @@ class Commander:
             if there:
                 choice = self._found[place]
                 dpg.set_value(icon, ICONS.get(choice.icon, ""))
-                dpg.configure_item(title, label=choice.title)
+                dpg.configure_item(title, label=label(choice.title))
                 dpg.set_value(title, place == self._chosen)
                 dpg.set_value(hint, theme.shortened(choice.hint, HINT - 8))
                 theme.redress(title, choice.title)

@@ -25,7 +25,7 @@ from studio.hit import Scene
 from studio.messagelog import MessageLog
 from studio.preferences import Preferences
 from studio.requests import Outcome, perform
-from studio.texts import text
+from studio.texts import shown, text
 from studio.tools import Tool
 from studio.view.trainer import Trainer
 
@@ -66,8 +66,8 @@ class Core:
 
     def say(self, message: str, error: bool = False) -> None:
         """The status line's message."""
-        self.message, self.message_is_error = message, error
-        self.log.add(message, error)
+        self.message, self.message_is_error = shown(message), error
+        self.log.add(self.message, error)
         self.status_version += 1
 
     def edit(self, command: Command) -> bool:

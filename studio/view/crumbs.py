@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from studio.camera import Rect
-from studio.texts import text
+from studio.texts import label, text
 from studio.view import theme
 from studio.view.core import Core
 from studio.view.gui import Tag, clear, dpg
@@ -46,8 +46,8 @@ class Crumbs:
             if depth:
                 dpg.add_text("›", parent=self._group, color=theme.DIM)
             last = depth > 0 and levels == 0
-            label = f"{name}  ({state.owner})" if last and state.owner != name else name
+            words = f"{name}  ({state.owner})" if last and state.owner != name else name
             press = self._rename if last else partial(self._leave, levels)
-            button = dpg.add_button(label=label, parent=self._group, callback=press)
-            self.buttons.append(theme.dress(button, label))
+            button = dpg.add_button(label=label(words), parent=self._group, callback=press)
+            self.buttons.append(theme.dress(button, words))
             theme.tip(button, text("crumb.rename", name=state.owner) if last else text("crumb.leave", name=name))

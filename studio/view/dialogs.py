@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from studio.preferences import is_fit
 from studio.view import theme
 from studio.view.core import Core
 from studio.view.filedialog import FileDialog
@@ -187,5 +188,7 @@ class Dialogs:
         return self._core.preferences.folders.get(purpose, "")
 
     def _remember(self, purpose: str, folder: str) -> None:
+        if not is_fit(folder):  # preferences cannot hold it
+            return
         known = self._core.preferences
         self._core.preferences = replace(known, folders={**known.folders, purpose: folder})

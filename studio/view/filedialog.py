@@ -15,7 +15,7 @@ from pathlib import Path
 from studio import files
 from studio.files import Item
 from studio.icons import icon, labelled
-from studio.texts import text
+from studio.texts import label, shown, text
 from studio.view import theme
 from studio.view.gui import FLOATING, Tag, clear, dpg, is_double_click
 
@@ -98,7 +98,7 @@ class FileDialog:
     # -- folders -------------------------------------------------------------------------------------------------------
 
     def _go_typed(self, given: str) -> None:
-        self._go((self.folder / Path(given.strip()).expanduser()).absolute())
+        self._go(files.typed_path(given, self.folder).absolute())
 
     def _go(self, folder: Path) -> None:
         self._request += 1
@@ -108,8 +108,8 @@ class FileDialog:
         def look() -> None:
             try:
                 self._listings.put((number, folder, files.listed(folder, endings), ""))
-            except OSError as error:
-                self._listings.put((number, folder, [], error.strerror or str(error)))
+            except (OSError, ValueError) as error:  # ValueError: of a name that no file can have
+                self._listings.put((number, folder, [], getattr(error, "strerror", "") or str(error)))
 
         threading.Thread(target=look, name="folder", daemon=True).start()
 
@@ -123,10 +123,10 @@ class FileDialog:
                 self._go(Path.home())
             if why:
                 self._say(text("view.folder_unreadable", name=folder, why=why), theme.ERROR)
-                dpg.set_value(self.path, str(self.folder))
+                dpg.set_value(self.path, shown(str(self.folder)))
                 continue
             self.folder, self.items, self._chosen = folder, items, -1
-            dpg.set_value(self.path, str(folder))
+            dpg.set_value(self.path, shown(str(folder)))
             self._fill()
 
     def _fill(self) -> None:
@@ -141,8 +141,8 @@ class FileDialog:
             dpg.add_table_column(width_fixed=True, init_width_or_weight=theme.px(110))
             for index, item in enumerate(self.items):
                 with dpg.table_row():
-                    label = labelled("folder" if item.is_folder else "file", item.name)
-                    row = dpg.add_selectable(label=label, span_columns=True, callback=partial(self._clicked, index))
+                    words = labelled("folder" if item.is_folder else "file", item.name)
+                    row = dpg.add_selectable(label=label(words), span_columns=True, callback=partial(self._clicked, index))
                     self.rows.append(theme.dress(row, item.name))
                     dpg.add_text("" if item.is_folder else files.size_text(item.size_bytes), color=theme.DIM)
                     dpg.add_text(files.time_text(item.changed_at), color=theme.DIM)
@@ -167,8 +167,8 @@ class FileDialog:
         for place, row in enumerate(self.rows):
             dpg.set_value(row, place == index)
         if not self.items[index].is_folder:
-            self._expected = (dpg.get_value(self.name), self.items[index].name)
-            dpg.set_value(self.name, self.items[index].name)
+            self._expected = (dpg.get_value(self.name), shown(self.items[index].name))
+            dpg.set_value(self.name, self._expected[1])
         self._calm()
 
     def _typed(self, sender: Tag, given: str) -> None:
@@ -179,7 +179,7 @@ class FileDialog:
 
     def enter(self) -> None:
         """Take what is typed or chosen."""
-        if dpg.get_value(self.path).strip() != str(self.folder):
+        if dpg.get_value(self.path).strip() != shown(str(self.folder)).strip():
             self._go_typed(dpg.get_value(self.path))
             return
         if self._chosen >= 0 and self.items[self._chosen].is_folder:

@@ -10,7 +10,7 @@ from munet import Session
 from munet.inspect import PassView, Unfused, UnfusedOp
 from studio.figures import bytes_text
 from studio.fusion import Figure, Group, figures, groups, went
-from studio.texts import text
+from studio.texts import label, text
 from studio.view import theme
 from studio.view.gui import Tag, clear, dpg
 from studio.view.machine import Machine
@@ -133,9 +133,9 @@ class Fusion:
             for group in shown:
                 with dpg.table_row():
                     show = partial(self._machine.show, (group.node,))
-                    label = group.node or text("fusion.no_node")
-                    row = dpg.add_selectable(label=f"{label}##{group.node}", span_columns=True, callback=show)
-                    self.nodes.append((group, theme.dress(row, label)))
+                    words = group.node or text("fusion.no_node")
+                    row = dpg.add_selectable(label=label(words), span_columns=True, callback=show)
+                    self.nodes.append((group, theme.dress(row, words)))
                     dpg.add_text(f"{len(group.ops)}", color=theme.DIM)
                     dpg.add_text(bytes_text(group.bytes_moved), color=theme.DIM)
                     dpg.add_text(_passes(group.passes), color=theme.DIM)
@@ -148,8 +148,7 @@ class Fusion:
                 dpg.add_table_column(init_width_or_weight=weight)
             for op in ops[:MOST_ROWS]:
                 with dpg.table_row():
-                    label = f"{op.operator}##{op.index}"
-                    row = dpg.add_selectable(label=label, span_columns=True, callback=partial(self._follow, op))
+                    row = dpg.add_selectable(label=op.operator, span_columns=True, callback=partial(self._follow, op))
                     dpg.bind_item_theme(row, self._backward if op.backward else self._forward)
                     self.ops.append((op, row))
                     dpg.add_text("×".join(map(str, op.shape)) or "1", color=theme.DIM)

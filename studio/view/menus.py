@@ -8,7 +8,7 @@ from pathlib import Path
 
 from munet import bundled_projects
 from studio.keys import ACTIONS, BY_NAME, shortcuts
-from studio.texts import text
+from studio.texts import label, text
 from studio.view import theme
 from studio.view.actions import Actions
 from studio.view.gui import Tag, clear, dpg
@@ -100,6 +100,7 @@ class Menus:
         clear(box)
         for name in recent:
             then = partial(self._actions.open_path, Path(name))
-            theme.dress(dpg.add_menu_item(label=name, parent=box, callback=partial(self._actions.unless_unsaved, then)), name)
+            item = dpg.add_menu_item(label=label(name), parent=box, callback=partial(self._actions.unless_unsaved, then))
+            theme.dress(item, name)
         if not recent:
             dpg.add_menu_item(label=text("view.none"), parent=box, enabled=False)

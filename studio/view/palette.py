@@ -11,7 +11,7 @@ from studio.helping import brief
 from studio.nodeviews import CATEGORY_COLORS, PLAIN, Point
 from studio.search import Entry, categories, entries, search
 from studio.subgraph_commands import AddSubgraph
-from studio.texts import text
+from studio.texts import label, text
 from studio.view import theme
 from studio.view.core import Core
 from studio.view.gui import Tag, clear, dpg
@@ -102,7 +102,7 @@ class Palette:
                     dpg.set_y_scroll(self._list, max(0.0, dpg.get_y_scroll(self._list) + y - room / 2))
 
     def _row(self, entry: Entry) -> None:
-        row = dpg.add_selectable(label=entry.name)
+        row = dpg.add_selectable(label=label(entry.name))
         dpg.configure_item(row, callback=partial(self._clicked, entry, row))
         self.rows[f"block {entry.name}" if entry.block is not None else entry.name] = row
         theme.dress(row, entry.name)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from studio.nodeviews import Point
+from studio.texts import label
 from studio.view import theme
 from studio.view.gui import FLOATING, Tag, clear, dpg
 
@@ -75,7 +76,7 @@ class Popup:
                 with dpg.drawlist(width=12, height=16):
                     dpg.draw_rectangle((0, 3), (11, 14), color=(0, 0, 0, 0), fill=row.color, rounding=2)
             label_width = self._size(row.label) + 14 if row.shortcut else width
-            button = dpg.add_selectable(label=row.label, width=width, callback=partial(self._pick, row))
+            button = dpg.add_selectable(label=label(row.label), width=width, callback=partial(self._pick, row))
             self.buttons[row.label] = theme.dress(button, row.label)
             if row.shortcut:
                 dpg.add_text(row.shortcut, color=theme.DIM, indent=max(label_width, width - self._size(row.shortcut)))

@@ -8,7 +8,7 @@ from functools import partial
 from munet import Problem
 from studio.icons import icon
 from studio.keys import shortcuts
-from studio.texts import text
+from studio.texts import label, text
 from studio.view import theme
 from studio.view.core import Core
 from studio.view.gui import Tag, clear, dpg
@@ -67,7 +67,7 @@ class Problems:
         with dpg.table_row():
             dpg.add_text(icon("error" if is_error else "warning"), color=theme.ERROR if is_error else theme.HOT)
             where = f"{problem.node}.{problem.socket}" if problem.node and problem.socket else problem.node or problem.file
-            row = dpg.add_selectable(label=where or "-", span_columns=True, callback=partial(self._go, problem.node))
+            row = dpg.add_selectable(label=label(where or "-"), span_columns=True, callback=partial(self._go, problem.node))
             theme.dress(row, where or "")
             self.rows.append(row)
             with dpg.tooltip(row, delay=0.15):

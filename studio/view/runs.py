@@ -13,7 +13,7 @@ from studio import runs
 from studio.figures import bytes_text
 from studio.icons import icon
 from studio.runlabels import LONGEST_NAME, Label
-from studio.texts import text
+from studio.texts import shown, text
 from studio.view import theme
 from studio.view.core import Core
 from studio.view.dialogs import Dialogs, Field
@@ -110,7 +110,7 @@ class Runs:
         if is_now and label.name:
             words = f"{label.name} ({words})"
         title = theme.dress(dpg.add_text(words, color=theme.GOOD if is_now else theme.TEXT), words)
-        facts = (label.note, date_of(run.started_at, seconds=True), run.device, f"seed {run.seed}", run.path)
+        facts = (label.note, date_of(run.started_at, seconds=True), run.device, f"seed {run.seed}", shown(run.path))
         theme.tip(title, "\n".join(filter(None, facts)))
         dpg.add_text(f"{run.step:,}")
         loss, best = runs.last_loss(run), runs.best_metric(run)
@@ -174,7 +174,7 @@ class Runs:
                 self._checkpoint(run, checkpoint)
 
     def _checkpoint(self, run: PastRun, checkpoint: Checkpoint) -> None:
-        theme.tip(dpg.add_text(f"{checkpoint.step:,}"), checkpoint.path)
+        theme.tip(dpg.add_text(f"{checkpoint.step:,}"), shown(checkpoint.path))
         dpg.add_text(date_of(checkpoint.written_at))
         words = text("runs.now") if self._past.is_now(run) else self._past.title_of(run)
         theme.dress(dpg.add_text(words, color=theme.DIM), words)

@@ -11,7 +11,7 @@ from studio.edits import fresh_id
 from studio.hit import Hit
 from studio.nodeviews import Point, declaration_of
 from studio.search import ALL, Carried, Entry, Found, entries, outputs_of, search, that_give, that_take
-from studio.texts import text
+from studio.texts import label, text
 from studio.view import theme
 from studio.view.core import Core
 from studio.view.gui import FLOATING, Tag, clear, dpg, is_under_mouse
@@ -157,7 +157,7 @@ class Search:
             dpg.configure_item(category, show=there)
             if there:
                 entry = self._found[place].entry
-                dpg.configure_item(row, label=entry.name)
+                dpg.configure_item(row, label=label(entry.name))
                 theme.redress(row, entry.name)
                 dpg.set_value(row, place == self._chosen)
                 dpg.set_value(category, entry.category)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import runpy
 from dataclasses import MISSING, Field, fields, replace
 from pathlib import Path
 
 import pytest
+from fontTools.ttLib import TTFont
 
 from munet import (
     Frame,
@@ -24,7 +26,21 @@ from munet import (
 )  # fmt: skip
 from munet.cli import app
 from munet.inspect import wire_shapes
-from studio import commander, export_python, files, keys, languages, picture, preferences, start, texts
+from studio import (
+    blocks,
+    commander,
+    export_python,
+    files,
+    fonts,
+    keys,
+    languages,
+    picture,
+    preferences,
+    runs,
+    start,
+    texts,
+)  # fmt: skip
+from studio.document import Document
 from studio.nodeviews import declaration_of
 from studio.preferences import Preferences
 from studio.subgraph_commands import Collapse
@@ -120,6 +136,27 @@ def test_what_a_typed_name_means(tmp_path: Path):
     assert meant("there", True) == (files.OVERWRITE, "there.json")
     assert meant("nowhere/new", True) == (files.MISSING, "nowhere")
     assert files.meaning(tmp_path / "inner", str(tmp_path / "there.json"), (".json",), saving=False)[0] == files.TAKE
+    for odd in ("~nosuchuser", "~nosuchuser/x", "x" * 300, "a\0b", os.fsdecode(b"caf\xe9"), "\ud800", "there.json/x"):
+        assert meant(odd, False)[0] == files.MISSING
+        assert meant(odd, True)[0] in (files.MISSING, files.TAKE)
+    assert files.typed_path("~", tmp_path) == Path.home() and files.typed_path(" /a ", tmp_path) == Path("/a")
+    assert blocks.folder_of(Preferences(blocks_folder="~nosuchuser/b")) == Path("~nosuchuser/b")
+
+
+def test_names_of_files_and_labels_are_shown_whole(tmp_path: Path):
+    odd = os.fsdecode(b"caf\xe9##b")
+    assert texts.text("view.opened", name=odd) == "caf\ufffd##b opened"
+    assert texts.label(odd) == "caf\ufffd#\u200b#b" and texts.label("a####") == "a#\u200b#\u200b#\u200b#"
+    assert texts.label("a#b") == "a#b"
+    with TTFont(fonts.bundled(fonts.UI)) as font:
+        between = (font.getBestCmap() or {})[0x200B]
+        assert font["hmtx"][between][0] == 0  # it takes no room
+    (tmp_path / f"{odd}.json").touch()
+    assert [item.name for item in files.listed(tmp_path)] == [f"{odd}.json"]  # as it is, to be opened
+    assert Document(path=tmp_path / f"{odd}.json").name == "caf\ufffd##b"
+    assert runs.folder_of(tmp_path / f"{odd}.json", "").name.startswith("caf-b-")
+    (tmp_path / "plain.json").touch()
+    assert languages.available(tmp_path) == ("en", "plain")
 
 
 def test_sizes_and_times_as_people_read_them():
