@@ -39,7 +39,8 @@ def folder_of(preferences: Preferences) -> Path:
 
 def piece(graph: Graph, name: str) -> Graph:
     """A project with nothing but an instance of the subgraph."""
-    parts = {key: graph.subgraphs[key] for key in graph.subgraphs if key in edits.uses(graph, name)}
+    used = edits.uses(graph, name)
+    parts = {key: graph.subgraphs[key] for key in graph.subgraphs if key in used}
     return Graph(name, {name: Node(name, edits.SUBGRAPH, {"graph": name})}, subgraphs=parts)
 
 

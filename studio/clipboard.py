@@ -31,7 +31,7 @@ def fragment(state: State) -> Graph:
     frames = tuple(frame for index, frame in enumerate(part.frames) if index in chosen.frames)
     needed: set[str] = set()
     for node in nodes.values():
-        if node.operator == SUBGRAPH:
+        if node.operator == SUBGRAPH and node.params.get("graph") not in needed:
             needed |= edits.uses(state.graph, str(node.params.get("graph")))
     parts = {name: definition for name, definition in state.graph.subgraphs.items() if name in needed}
     return Graph("", nodes, edges, parts, frames)
@@ -110,10 +110,10 @@ def _names_of_definitions(graph: Graph, piece: Graph) -> dict[str, str]:
     """What each definition is called here: its name if that is free or means the same, else a new one."""
     names: dict[str, str] = {}
     taken = set(graph.subgraphs)
-    for name, part in piece.subgraphs.items():
-        same = graph.subgraphs.get(name) == part and all(
-            graph.subgraphs.get(inner) == piece.subgraphs[inner] for inner in edits.uses(piece, name)
-        )
+    others = {name for name, part in piece.subgraphs.items() if graph.subgraphs.get(name) != part}
+    others = edits.users(piece, others)
+    for name in piece.subgraphs:
+        same = name not in others
         names[name] = name if same or name not in taken else edits.fresh_id(taken | set(piece.subgraphs), name)
         taken.add(names[name])
     return names

@@ -245,6 +245,9 @@ class Document:
 
     def enter(self, node: str) -> None:
         """Show the subgraph of an instance. Raises EditRefused if the node is none."""
+        found = self.part.nodes.get(node)
+        if found is None or found.operator != SUBGRAPH:
+            raise EditRefused(f'"{node}" is no subgraph')
         entered = replace(self._state, inside=(*self._state.inside, node), selection=Selection())
         if not entered.owner:
             raise EditRefused(f'"{node}" is no subgraph')

@@ -216,11 +216,28 @@ def uses(graph: Graph, name: str) -> set[str]:
     return found
 
 
+def users(graph: Graph, names: Collection[str]) -> set[str]:
+    """Names of the subgraphs that hold one of these, directly or through others; these included."""
+    holders: dict[str, list[str]] = {}
+    for name, part in graph.subgraphs.items():
+        for node in part.nodes.values():
+            if node.operator == SUBGRAPH:
+                holders.setdefault(str(node.params.get("graph")), []).append(name)
+    found, waiting = set[str](), list(names)
+    while waiting:
+        current = waiting.pop()
+        if current not in found:
+            found.add(current)
+            waiting += holders.get(current, ())
+    return found
+
+
 def check_recursion(graph: Graph, owner: str, nodes: Iterable[Node]) -> None:
     """Raises EditRefused if the subgraph `owner` ("" for the root) would come to hold itself with these nodes."""
+    holding = users(graph, {owner}) if owner else set[str]()
     for node in nodes:
         name = str(node.params.get("graph", ""))
-        if node.operator == SUBGRAPH and owner and owner in uses(graph, name):
+        if node.operator == SUBGRAPH and name in holding:
             cure = "expand it first, or paste into another drawing"
             raise EditRefused(f'"{name}" holds "{owner}"', "a subgraph may not contain itself", cure, node.id)
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
-from munet import Graph, Node, inspect, interface
+from munet import Graph, Node
 from munet.inspect import DeclarationView, ParamView, SocketView, WireView
 from studio.edits import REROUTE, SUBGRAPH
+from studio.instances import declarations, instances
 
 Point = tuple[float, float]
 Color = tuple[int, int, int]
@@ -116,62 +116,12 @@ class NodeView:
         return (self.x + spot.x, self.y + spot.y)
 
 
-@cache
-def declarations() -> Mapping[str, DeclarationView]:
-    """All declarations by name."""
-    return {declared.name: declared for declared in inspect.registry()}
-
-
 def declaration_of(graph: Graph, node: Node) -> DeclarationView | None:
     """What the node's sockets and parameters are, those of a subgraph's instance included; None for an unknown operator."""
     declared = declarations().get(node.operator)
     if node.operator != SUBGRAPH or declared is None:
         return declared
-    definition = graph.subgraphs.get(str(node.params.get("graph")))
-    return None if definition is None else _instance(graph, definition, declared, 0)
-
-
-def _instance(graph: Graph, definition: Graph, base: DeclarationView, depth: int) -> DeclarationView:
-    face = interface(definition)
-    inputs: list[SocketView] = []
-    outputs: list[SocketView] = []
-    params: list[ParamView] = []
-
-    def inner(id_: str) -> DeclarationView | None:
-        node = definition.nodes.get(id_)
-        if node is None or depth > 8:
-            return None
-        if node.operator == SUBGRAPH:
-            part = graph.subgraphs.get(str(node.params.get("graph")))
-            return _instance(graph, part, base, depth + 1) if part is not None else None
-        return declarations().get(node.operator)
-
-    for borders, found, side in ((face.inputs, inputs, "inputs"), (face.outputs, outputs, "outputs")):
-        for border in borders:
-            like: SocketView | None = None
-            for id_, socket in border.ends[:1]:
-                declared = inner(id_)
-                sockets: tuple[SocketView, ...] = getattr(declared, side) if declared else ()
-                like = next((s for s in sockets if s.name == socket), None)
-            pattern, dtype = (like.pattern, like.dtype) if like else ("", "T:any")
-            doc = border.doc or (like.doc if like else "")
-            found.append(SocketView(border.name, pattern, dtype, border.optional, False, doc))
-    for promoted in face.params:
-        id_, name = promoted.targets[0]
-        declared = inner(id_)
-        like_param = next((p for p in declared.params if p.name == name), None) if declared else None
-        if like_param is not None:
-            default = definition.nodes[id_].params.get(name, like_param.default)
-            params.append(_renamed(like_param, promoted.name, default))
-    doc = definition.note or base.doc
-    return DeclarationView(
-        name=definition.name, kind="subgraph", category=base.category, role="", version=1, doc=doc,
-        inputs=tuple(inputs), outputs=tuple(outputs), params=tuple(params),
-    )  # fmt: skip
-
-
-def _renamed(param: ParamView, name: str, default: Any) -> ParamView:
-    return ParamView(**{**vars(param), "name": name, "default": default})
+    return instances(graph.subgraphs).declaration(str(node.params.get("graph")))
 
 
 Wires = Mapping[tuple[str, str], WireView]

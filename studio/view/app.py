@@ -19,7 +19,7 @@ from studio import frametimes
 from studio.frametimes import FrameTimes, Times
 from studio.preferences import Preferences
 from studio.texts import text
-from studio.view import theme
+from studio.view import imgui, theme
 from studio.view.actions import Actions
 from studio.view.arranging import Arranging
 from studio.view.canvas import Canvas, status_color
@@ -31,7 +31,7 @@ from studio.view.devices import Devices
 from studio.view.dialogs import Dialogs
 from studio.view.editing import Editing
 from studio.view.fusion import Fusion
-from studio.view.gui import Tag, dpg, is_typing
+from studio.view.gui import Tag, dpg, end_frame, is_typing
 from studio.view.inside import Inside
 from studio.view.inspector import Inspector
 from studio.view.live import Live
@@ -55,10 +55,10 @@ from studio.view.tensor import TensorPanel
 from studio.view.timeline import TimelinePanel
 from studio.view.tip import Tip
 from studio.view.train import Train
+from studio.waking import Waking
 
 WIDTH, HEIGHT = 1280, 800
 LEAST = (800, 560)
-AWAKE_S = 0.6  # frames come quickly for so long after the last input
 BUSY_FRAME_S = 1 / 60
 STATS_EVERY_S = 0.25
 
@@ -80,7 +80,7 @@ class App:
         self.core = Core(preferences or Preferences())
         self.frames, self._times = 0, FrameTimes()
         self._drawn = 0  # frames since all that is seen was made
-        self._awake_until, self._seen_events = 0.0, -1
+        self._waking, self._typed = Waking(), False
         self._sleeps = False
         self._titled, self._status_seen, self._opened_seen, self._refusals_seen = "", -1, 0, 0
         self._anew, self._lay_again = False, False
@@ -195,7 +195,7 @@ class App:
         self._build_looks()
         self.comfort = Comfort(
             core, self.actions, self.canvas, self.dialogs, self.panels, (self.search, self.editing.popup, self.palette),
-            self._is_typing, font, self.build_anew,
+            lambda: self._typed or self._is_typing(), font, self.build_anew,
         )  # fmt: skip
         self.mouse = Mouse(core, self.canvas, self.editing.asked)
         self.tip = Tip(core, self.mouse, self.editing)
@@ -238,7 +238,7 @@ class App:
         while dpg.is_dearpygui_running() and not ended():
             started = time.perf_counter()
             self.frame()
-            awake = self._is_awake(started)
+            awake = self._is_awake()
             if awake == self._sleeps:
                 self._sleeps = not awake
                 self.core.autosave_if_due(time.monotonic(), at_once=True)
@@ -249,15 +249,14 @@ class App:
             if awake and wait > 0:
                 time.sleep(wait)
 
-    def _is_awake(self, now: float) -> bool:
+    def _is_awake(self) -> bool:
+        """To be asked after a frame, which may have waited for input for long."""
         events = self.mouse.events + self.comfort.keyboard.events + self.canvas.version
+        opened = self.dialogs.is_open, self.search.is_open, self.editing.is_typing, self.tip.text, self.comfort.opened
         others = (
             self.core, self.comfort, self.editing, self.arranging, self.shaders, self.past, self.plots, self.devices,
         )  # fmt: skip
-        if events != self._seen_events or any(part.busy for part in others):
-            self._seen_events = events
-            self._awake_until = now + AWAKE_S
-        return now < self._awake_until
+        return self._waking.is_awake((events, opened), any(part.busy for part in others), time.perf_counter())
 
     def frame(self) -> None:
         """Draw one frame and do what came in with it."""
@@ -281,6 +280,8 @@ class App:
         self._sync_rest()
         self.panels.sync()
         theme.sync_tips()
+        self._typed = self._is_typing()
+        end_frame()
         self.frames += 1
         self._drawn += 1
         if self._drawn == 2:
@@ -362,11 +363,13 @@ class App:
         self.dialogs.file(text("timeline.export"), then, name=name, saving=True, purpose="trace")
 
     def _cancel(self) -> None:
-        if not self.editing.cancel() and not self.dialogs.cancel() and not self.comfort.cancel():
+        if not (self.editing.cancel() or self.dialogs.cancel() or imgui.close_menus() or self.comfort.cancel()):
             self.core.perform(self.core.tool.cancel())
 
     def _is_typing(self) -> bool:
-        inputs = {self.palette.input, self.search.input, self.preview.typist.prompt, *self.shaders.inputs}
+        """Whether a field has the keys. One that Enter has just ended had them a frame ago: see `_typed`."""
+        inputs = {self.palette.input, self.search.input, *self.preview.inputs, *self.tensor.inputs, *self.shaders.inputs}
+        inputs.add(self.plots.smoothing)
         return (
             self.dialogs.is_open
             or self.editing.is_typing

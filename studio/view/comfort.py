@@ -92,6 +92,11 @@ class Comfort:
         """Fields that take letters while they are edited."""
         return {self.commander.input, self.keymap.input, *self.settings.inputs, *self._dialogs.files.inputs}
 
+    @property
+    def opened(self) -> tuple[bool, ...]:
+        """Which of the windows are open."""
+        return self.commander.is_open, self.keymap.is_open, self.settings.is_open, self.start.is_shown
+
     def cancel(self) -> bool:
         """Escape: close what is in front; whether anything was."""
         for window in (self.commander, self.keymap, self.settings):

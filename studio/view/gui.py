@@ -45,8 +45,23 @@ def is_typing(inputs: Iterable[Tag]) -> bool:
     return any(dpg.does_item_exist(item) and dpg.is_item_active(item) for item in inputs)
 
 
+_held = [frozenset[str]()]  # at the end of the last frame: input is one for the process, as Dear PyGui is
+
+
 def modifiers() -> frozenset[str]:
-    """Modifier keys held now, by the names that the keyboard map uses."""
+    """Modifier keys of the press that has just come in, by the names that the keyboard map uses.
+
+    A short Ctrl+F may arrive with the release of Ctrl in the very frame of the F: what was held a frame ago counts as well.
+    """
+    return _held[0] | _held_now()
+
+
+def end_frame() -> None:
+    """Once a frame, when its presses have been heard of."""
+    _held[0] = _held_now()
+
+
+def _held_now() -> frozenset[str]:
     down = dpg.is_key_down
     pairs = (
         ("Ctrl", dpg.mvKey_LControl, dpg.mvKey_RControl),

@@ -1,8 +1,9 @@
-"""Dear ImGui inside Dear PyGui, for three things that Dear PyGui does not hand on: another layout of the docked windows while
-they are there, the colours of their tabs, which no theme reaches (its issues 805 and 2659), and a clipboard without text.
+"""Dear ImGui inside Dear PyGui, for what Dear PyGui does not hand on: another layout of the docked windows while they are there,
+the colours of their tabs, which no theme reaches (its issues 805 and 2659), a clipboard without text, and closing menus.
 
 The Linux build of Dear PyGui shows Dear ImGui's own functions. Elsewhere `is_there` is False: tabs keep the colours they have,
-a layout is taken up at the next start, and only what the studio copied can be pasted. Call all of them between frames.
+a layout is taken up at the next start, only what the studio copied can be pasted, and Escape does not close a menu. Call all of
+them between frames.
 """
 
 from __future__ import annotations
@@ -18,8 +19,11 @@ FUNCTIONS = {
     "name": ("_ZN5ImGui17GetStyleColorNameEi", ctypes.c_char_p, (ctypes.c_int,)),
     "clipboard": ("_ZN5ImGui16GetClipboardTextEv", ctypes.c_char_p, ()),
     "color": ("_ZN5ImGui17GetStyleColorVec4Ei", ctypes.POINTER(ctypes.c_float * 4), (ctypes.c_int,)),
+    "is_open": ("_ZN5ImGui11IsPopupOpenEji", ctypes.c_bool, (ctypes.c_uint, ctypes.c_int)),
+    "close": ("_ZN5ImGui23ClosePopupsExceptModalsEv", None, ()),
 }
 MOST_COLORS = 200
+ANY_POPUP = 1 << 10 | 1 << 11  # of any name, at any level
 
 
 @cache
@@ -53,6 +57,15 @@ def clipboard_text() -> str:
     functions = _functions()
     content = functions["clipboard"]() if functions is not None else None
     return content.decode(errors="replace") if content is not None else ""
+
+
+def close_menus() -> bool:
+    """Close the menu or the list of a combo that is open; whether there was one."""
+    functions = _functions()
+    if functions is None or not functions["is_open"](0, ANY_POPUP):
+        return False
+    functions["close"]()
+    return True
 
 
 def set_colors(colors: Mapping[str, tuple[int, int, int] | tuple[int, int, int, int]]) -> bool:

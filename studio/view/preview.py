@@ -52,6 +52,11 @@ class Preview:
 
     seen: Seen | None
 
+    @property
+    def inputs(self) -> set[Tag]:
+        """Fields that take letters while they are edited."""
+        return {self.sample, self.typist.prompt, self.typist.temperature}
+
     # -- what is chosen ------------------------------------------------------------------------------------------------
 
     def _choose(self, sender: Tag, title: str) -> None:

@@ -184,6 +184,11 @@ class TensorPanel:
             )  # fmt: skip
             theme.tip(slider, text("tensor.at_tip"))
 
+    @property
+    def inputs(self) -> set[Tag]:
+        """Fields that take letters while they are edited."""
+        return set(dpg.get_item_children(self._sliders, 1))
+
     def _shown_along(self, axis: int) -> int:
         """How many elements of an axis the table has room for."""
         return ROWS if axis == self.cut.down else COLUMNS if axis == self.cut.across else 1

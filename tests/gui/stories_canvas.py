@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from munet import Edge, Frame, Graph, Node
 from studio.hit import frame_rect
+from studio.view import imgui
 from studio.view.gui import dpg
 from tests.gui.drawing import along, drag, four, free, held, show, wires
 from tests.gui.hand import Hand
@@ -154,6 +155,13 @@ def menus(hand: Hand) -> None:
     hand.keep("menu_node")
     hand.key("Escape")
     assert not popup.is_open and document.selection.nodes == {"a"}
+    if imgui.is_there():  # Escape closes a menu, so that the next press opens another one
+        hand.click((20, 10))
+        hand.key("Escape")
+        assert not imgui.close_menus()
+        hand.click((55, 10))
+        assert imgui.close_menus()
+        hand.frames(3)
     hand.click(hand.node("a"), 3)
     hand.key("Down", "Down", "Return")
     hand.frames(6)

@@ -405,6 +405,10 @@ def inspector(hand: Hand) -> None:
     hand.frames(4)
     widths = [core.document.part.nodes[id_].params["out_features"] for id_ in ("linear 1", "linear 2", "linear 3")]
     assert widths[:2] == [48, 48] and widths[2] == 3
+    core.document.select(selected(["linear 1"]))
+    hand.frames(4)
+    hand.enter("out_features", "47")
+    assert not core.message_is_error, "Enter was the canvas' as well"
     hand.picture("inspector-many")
     core.document.select(selected(["adam"]))
     hand.frames(4)

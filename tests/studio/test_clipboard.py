@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -204,3 +205,18 @@ def test_paths_of_problems_are_found():
     assert document.go_to("nowhere") == ""
     slashed = Graph(nodes={"a/b": Node("a/b", "relu")})
     assert locate(slashed, "a/b") == ((), "a/b")
+
+
+def test_what_differs_deep_inside_is_another_definition():
+    """Definitions that only hold one that differs get new names, too; each is looked at once."""
+    depth = 400
+    inner = {f"s{i}": Graph(f"s{i}", {"k": Node("k", "subgraph", {"graph": f"s{i + 1}"})}) for i in range(depth)}
+    one = {**inner, f"s{depth}": replace(chain("relu"), name=f"s{depth}"), "alone": replace(chain("tanh"), name="alone")}
+    nodes = {name: Node(name, "subgraph", {"graph": name}) for name in ("s0", "alone")}
+    document = Document(Graph(nodes=nodes, subgraphs=one))
+    document.select_all()
+    document.do(Duplicate())
+    assert set(document.graph.subgraphs) == set(one)
+    other = Graph(nodes=nodes, subgraphs={**one, f"s{depth}": replace(chain("silu"), name=f"s{depth}")})
+    document.do(Paste(dump_project(other)))
+    assert len(document.graph.subgraphs) == 2 * len(one) - 1
