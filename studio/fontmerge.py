@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,21 @@ def letters_of(path: Path) -> frozenset[str]:
     try:
         with TTFont(path, fontNumber=0, lazy=True) as font:
             return frozenset(map(chr, font.getBestCmap() or {}))  # symbol fonts have none
-    except (OSError, TTLibError):
+    except Exception:  # noqa: BLE001  # fontTools raises errors of all kinds for damaged tables
         return frozenset()
+
+
+@cache
+def why_no_font(path: Path) -> str:
+    """ "" for a whole font file that has letters, else what is wrong: Dear PyGui must not be given what is none."""
+    try:
+        with TTFont(path, fontNumber=0, lazy=True) as font:
+            for name in ("head", "hhea", "hmtx", "maxp", "cmap", *(("glyf", "loca") if "glyf" in font else ("CFF ",))):
+                if len(font.getTableData(name)) == 0:
+                    return f"its table {name} is empty"
+            return "" if font.getBestCmap() else "it names no letters"
+    except Exception as error:  # noqa: BLE001  # as above
+        return str(error) or type(error).__name__
 
 
 def with_letters(base: Path, letters: Iterable[str], more: Path | None, folder: Path | None = None) -> Path:

@@ -7,9 +7,12 @@ Chinese, Japanese and Korean letters would be megabytes: they are drawn with a f
 from __future__ import annotations
 
 import re
+import stat
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+
+from studio import fontmerge
 
 _HERE = Path(__file__).resolve().parent
 UI, MONO = "studio-ui.ttf", "studio-mono.ttf"
@@ -51,9 +54,19 @@ def needs_cjk(words: str) -> bool:
 
 
 def find_cjk(preferred: str = "", places: Iterable[str] | None = None) -> Path | None:
-    """The preferred file if it exists, else the first of the places where systems keep such a font."""
+    """The preferred file if it is a font, else the first of the places where systems keep such a font."""
+    if preferred and not why_not(preferred):
+        return Path(preferred)
     known = _SYSTEM.get(sys.platform, ()) if places is None else places
-    for name in (preferred, *known):
-        if name and Path(name).is_file():
-            return Path(name)
-    return None
+    return next((Path(name) for name in known if Path(name).is_file()), None)
+
+
+def why_not(preferred: str) -> str:
+    """Why a file that a person names is not used for letters; "" if it is, or none is named."""
+    if not preferred:
+        return ""
+    try:
+        there = stat.S_ISREG(Path(preferred).stat().st_mode)
+    except (OSError, ValueError) as error:
+        return getattr(error, "strerror", "") or str(error)
+    return fontmerge.why_no_font(Path(preferred)) if there else "it is no file"

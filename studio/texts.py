@@ -71,6 +71,8 @@ def why_unusable(key: str, words: str) -> str:
 
     They may leave values out, but not ask for others or write them otherwise: that would fail when they are shown.
     """
+    if "\0" in words:
+        return "it holds a zero character"
     try:
         found, known = _values(words), _values(ENGLISH[key])
     except ValueError as error:

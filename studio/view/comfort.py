@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from munet import ProjectError, bundled_projects
-from studio import commander, languages
+from studio import commander, fonts, languages
 from studio import preferences as settings_file
 from studio.coloring import MODES
 from studio.keys import shortcuts
@@ -155,6 +155,15 @@ class Comfort:
             again = languages.use(before, cjk_font=core.preferences.cjk_font)
             core.preferences = replace(core.preferences, language=languages.ENGLISH if again.refused else before)
         tell_language(core, outcome)
+        tell_font(core)
+
+
+def tell_font(core: Core) -> None:
+    """Why the font that the preferences name is not used, if it is not."""
+    name = core.preferences.cjk_font
+    why = fonts.why_not(name)
+    if why:
+        core.say(text("view.no_font", name=name, why=why), error=True)
 
 
 def tell_language(core: Core, outcome: languages.Outcome) -> None:

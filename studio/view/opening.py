@@ -12,7 +12,7 @@ from studio import preferences as settings
 from studio.files import time_text
 from studio.texts import text
 from studio.view.app import HEIGHT, LEAST, WIDTH, App
-from studio.view.comfort import geometry, tell_language
+from studio.view.comfort import geometry, tell_font, tell_language
 from studio.view.gui import why_no_window
 from studio.view.interrupt import EXIT_CODE, Interrupt
 
@@ -37,6 +37,7 @@ def open_window(project: Path | None = None, *, stats: bool = False) -> str:
             app.comfort.start.show()
         offer_recovery(app)
         tell_language(app.core, outcome)
+        tell_font(app.core)
         app.loop(lambda: interrupt.asked)
         ended = not interrupt.asked
     finally:

@@ -207,6 +207,7 @@ def test_a_translation_that_cannot_be_read_is_refused(folder: Path, content: str
     ("view.opened", "{name.x}", "{name.x}"), ("view.opened", "{name:d}", "{name}"), ("view.opened", "{name!x}", "{name}"),
     ("view.opened", "{}", "{}"), ("disconnect", "{count:Draht|{count}}", "{count}"), ("preview.sample", "Probe %s", "%d"),
     ("preview.sample", "Probe %d %n", "%d"), ("preview.temperature", "Temperatur", "%.2f"),
+    ("action.undo", "a\0b", "zero character"),
 ])  # fmt: skip
 def test_a_text_that_cannot_be_used_stays_english_and_the_others_do_not(folder: Path, key: str, words: object, why: str):
     (folder / "de.json").write_text(json.dumps({"action.redo": "Wiederholen", key: words}))

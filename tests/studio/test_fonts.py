@@ -72,8 +72,18 @@ def test_the_preferred_font_goes_before_those_of_the_system(tmp_path: Path):
     mine, theirs = tmp_path / "mine.ttf", tmp_path / "theirs.ttf"
     theirs.touch()
     assert fonts.find_cjk(str(mine), (str(theirs),)) == theirs
-    mine.touch()
-    assert fonts.find_cjk(str(mine), (str(theirs),)) == mine
+    whole = fonts.bundled(fonts.UI).read_bytes()
+    mine.write_bytes(whole)
+    assert fonts.find_cjk(str(mine), (str(theirs),)) == mine and fonts.why_not(str(mine)) == ""
+    damaged = (b"", b"# no font", whole[: len(whole) // 2], whole[:12] + b"\xff" * 500, b"\0\1\0\0" + bytes(500))
+    for number, content in enumerate(damaged):
+        broken = tmp_path / f"broken {number}.ttf"
+        broken.write_bytes(content)
+        assert fonts.why_not(str(broken)), number
+        assert fonts.find_cjk(str(broken), (str(theirs),)) == theirs
+    for nowhere in ("/dev/zero", str(tmp_path), "x" * 300, "\0"):
+        assert fonts.why_not(nowhere) and fonts.find_cjk(nowhere, ()) is None
+    assert fonts.why_not("") == ""
     assert fonts.find_cjk("", (str(tmp_path / "none.ttf"),)) is None
 
 
