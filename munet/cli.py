@@ -211,8 +211,9 @@ def compare(
     for difference in result.differences[:20]:
         out.print(str(difference), markup=False)
     agree = not result.differences
-    text = f"all {result.passes} passes of {steps} steps agree" if agree else f"{len(result.differences)} values differ"
-    largest = f"largest error {result.largest:.3g} of what is allowed"
+    passes, of_steps = counted(result.passes, "pass", "passes"), counted(steps, "step", "steps")
+    text = f"{passes} of {of_steps}, all agree" if agree else counted(len(result.differences), "value differs", "values differ")
+    largest = f"largest error {result.largest:.3g} of the tolerance"
     out.print(f"{result.device} against {result.against}: {text}; {largest}", markup=False)
     if as_json:
         fields = ("node", "index", "step", "error", "allowed")
@@ -229,6 +230,10 @@ app.add_typer(cli_shaders.app, name="shaders")
 
 
 # -- helpers -----------------------------------------------------------------------------------------------------------
+
+
+def counted(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
 
 
 def changed(graph: Graph, changes: list[str]) -> tuple[Graph, list[tuple[str, str, Any]]]:

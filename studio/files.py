@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
 import time
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MAX_ITEMS = 3000
+LONGEST_SLUG = 60  # letters
 KIB = 1024.0
 GO, TAKE, MISSING, OVERWRITE, NOTHING = "go", "take", "missing", "overwrite", ""
 FOLDER, FILE, OTHER = "folder", "file", "other"
@@ -80,6 +82,11 @@ def typed_path(typed: str, folder: Path) -> Path:
     with contextlib.suppress(RuntimeError):
         path = path.expanduser()
     return folder / path
+
+
+def slug(name: str) -> str:
+    """A name as a file may be called everywhere: "Digits, LeNet-5" is digits-lenet-5. "" where nothing is left of it."""
+    return re.sub(r"[^\w]+", "-", name.lower())[:LONGEST_SLUG].strip("-_")
 
 
 def size_text(size_bytes: int) -> str:

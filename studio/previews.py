@@ -68,10 +68,11 @@ class Bars:
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """Rows of names and values; `strange` elements are NaN or infinite."""
+    """Rows of names and values; `strange` elements are NaN or infinite. `number`: all there is of a single one."""
 
     rows: tuple[tuple[str, str], ...]
     strange: int = 0
+    number: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,9 +259,11 @@ def marks(low: float, high: float) -> tuple[float, ...]:
 def facts(values: Array) -> Facts:
     found = summary(values)
     size = max(1, values.size)
+    shape = (text("preview.shape"), " × ".join(map(str, found.shape)) or text("preview.one_number"))
+    if values.size == 1:
+        return Facts((shape, (text("preview.dtype"), str(values.dtype))), found.strange, f"{values.reshape(-1)[0]:.6g}")
     rows = (
-        (text("preview.shape"), " × ".join(map(str, found.shape)) or text("preview.one_number")),
-        (text("preview.dtype"), str(values.dtype)),
+        shape, (text("preview.dtype"), str(values.dtype)),
         (text("preview.minimum"), f"{found.minimum:.6g}"), (text("preview.maximum"), f"{found.maximum:.6g}"),
         (text("preview.mean"), f"{found.mean:.6g}"), (text("preview.deviation"), f"{found.deviation:.6g}"),
         (text("preview.zeros"), f"{found.zeros:,}  ({100 * found.zeros / size:.1f} %)"),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from munet import Frame, Graph, MunetError, bundled_project
-from studio import clipboard, commands, storage
+from studio import clipboard, commands, files, storage
 from studio.commands import AddFrame, Delete, Duplicate, Paste, SetField
 from studio.document import Command, Document
 from studio.edits import EditRefused, fresh_id
@@ -127,7 +127,8 @@ class Actions:
             self._write(path, then)
 
     def _save_as(self, then: Callable[[], None] | None = None) -> None:
-        name = self.core.document.name or "untitled"
+        path, name = self.core.document.path, self.core.document.name
+        name = path.name if path is not None else f"{files.slug(name) or files.slug(text('view.untitled'))}.json"
         self._dialogs.file(
             text("action.save_as"), lambda path: self._write(path, then), folder=self._folder, name=name, saving=True
         )

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from studio import frametimes
+from studio.files import slug
 from studio.frametimes import FrameTimes, Times
 from studio.preferences import Preferences
 from studio.texts import text
@@ -359,7 +360,7 @@ class App:
         dpg.focus_item(self.palette.input)
 
     def _ask_trace(self, then: Callable[[Path], None]) -> None:
-        name = f"{self.core.document.name or text('view.untitled')}-trace"
+        name = f"{slug(self.core.document.name) or slug(text('view.untitled'))}-trace"
         self.dialogs.file(text("timeline.export"), then, name=name, saving=True, purpose="trace")
 
     def _cancel(self) -> None:

@@ -14,6 +14,7 @@ from studio.view import theme
 from studio.view.gui import Tag, clear, dpg
 from studio.view.textures import Texture
 
+NUMBER = 40  # height of a single number, at scale 1
 SIDE = 256  # pixels of the texture for pictures
 CAPTION_FROM = 26  # pixels of a cell, below which there is no room for its caption
 LABELED = 12  # classes of a confusion matrix, up to which cells hold numbers
@@ -214,11 +215,15 @@ class FactsTable:
 
     def draw(self, facts: Facts) -> None:
         clear(self._box)
+        if facts.number:
+            size = theme.px(NUMBER)
+            with dpg.drawlist(parent=self._box, width=size * len(facts.number), height=round(1.3 * size)):
+                dpg.draw_text((0, 0), facts.number, size=size, color=theme.ERROR if facts.strange else theme.TEXT)
         with dpg.table(parent=self._box, header_row=False, policy=dpg.mvTable_SizingFixedFit, no_pad_outerX=True):
             dpg.add_table_column(width_fixed=True, init_width_or_weight=theme.px(92))
             dpg.add_table_column(width_stretch=True)
             for place, (name, value) in enumerate(facts.rows):
-                bad = facts.strange > 0 and place == len(facts.rows) - 1
+                bad = facts.strange > 0 and not facts.number and place == len(facts.rows) - 1
                 with dpg.table_row():
                     dpg.add_text(name, color=theme.ERROR if bad else theme.DIM)
                     dpg.add_text(value, color=theme.ERROR if bad else theme.TEXT)

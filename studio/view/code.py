@@ -12,10 +12,11 @@ from studio.passrows import passes_of_nodes
 from studio.texts import text
 from studio.view import copying, theme
 from studio.view.codeview import CodeView
+from studio.view.flow import Flow
 from studio.view.gui import Tag, dpg
 from studio.view.machine import Machine
 
-OTHERS = 330  # pixels, at scale 1, of what stands beside the choice of the pass
+PASSES = 330  # pixels, at scale 1, of the choice of the pass
 ROOM_FOR_TWO = 640  # pixels, at scale 1: below that one text is shown at a time
 
 
@@ -42,14 +43,18 @@ class Code:
         self._offered: tuple[int, ...] = ()
         self.index: int | None = None  # of the pass that is shown
         self._what = "both"
-        with dpg.group(parent=parent, horizontal=True) as self._head:
-            self._passes: Tag = dpg.add_combo((), width=theme.px(330), callback=self._picked, show=False)
-            names = [text(f"code.{name}") for name in ("both", "ir", "glsl")]
-            self.choice: Tag = dpg.add_radio_button(names, default_value=names[0], horizontal=True, callback=self._chose)
-            self.copy: Tag = dpg.add_button(label=labelled("copy", text("code.copy")), callback=self.copy_shown, show=False)
-            for item, about in ((self._passes, "passes"), (self.choice, "choice"), (self.copy, "copy")):
-                theme.tip(item, text(f"code.{about}_tip"))
-            self._hint: Tag = dpg.add_text("", color=theme.DIM)
+        self._flow = Flow(parent)
+        names = [text(f"code.{name}") for name in ("both", "ir", "glsl")]
+        self._passes: Tag = dpg.add_combo((), width=theme.px(PASSES), callback=self._picked, show=False, parent=self._flow.cell())
+        self.choice: Tag = dpg.add_radio_button(
+            names, default_value=names[0], horizontal=True, callback=self._chose, parent=self._flow.cell()
+        )
+        self.copy: Tag = dpg.add_button(
+            label=labelled("copy", text("code.copy")), callback=self.copy_shown, show=False, parent=self._flow.cell()
+        )
+        for item, about in ((self._passes, "passes"), (self.choice, "choice"), (self.copy, "copy")):
+            theme.tip(item, text(f"code.{about}_tip"))
+        self._hint: Tag = dpg.add_text("", color=theme.DIM, parent=parent, wrap=0)
         self._both: Tag = dpg.add_group(parent=parent, horizontal=True)
         self.ir, self.glsl = CodeView(self._both), CodeView(self._both)
         self._room = 0
@@ -68,6 +73,7 @@ class Code:
         if room != self._room:
             self._room = room
             self._arrange()
+        self._flow.fit(room)
         for view in (self.ir, self.glsl):
             if dpg.is_item_shown(view.box):
                 view.sync()
@@ -119,7 +125,7 @@ class Code:
 
     def _arrange(self) -> None:
         scale = dpg.get_global_font_scale()
-        dpg.configure_item(self._passes, width=int(min(theme.px(330), max(theme.px(90), self._room - theme.px(OTHERS)))))
+        dpg.configure_item(self._passes, width=max(1, min(theme.px(PASSES), self._room)))
         two = self._what == "both" and self._room >= ROOM_FOR_TWO * scale
         dpg.configure_item(self.ir.box, show=two or self._what in ("ir", "both"), width=int(self._room * 0.46) if two else -1)
         dpg.configure_item(self.glsl.box, show=two or self._what == "glsl")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from munet import MunetError, write_file
 from studio import export_python, picture
+from studio.files import slug
 from studio.texts import text
 from studio.view.core import Core
 from studio.view.dialogs import Dialogs
@@ -66,10 +67,8 @@ class Exports:
 
     def _ask(self, purpose: str, ending: str, then: Callable[[Path], None]) -> None:
         document = self._core.document
-        name = (document.path.stem if document.path else document.name or text("view.untitled")) + ending
-        self._dialogs.file(
-            text(f"view.export_{purpose}"), then, purpose=purpose, endings=(ending,), saving=True, name=name.replace("/", "-")
-        )
+        name = (document.path.stem if document.path else slug(document.name) or slug(text("view.untitled"))) + ending
+        self._dialogs.file(text(f"view.export_{purpose}"), then, purpose=purpose, endings=(ending,), saving=True, name=name)
 
     def _start(self, path: Path, write: Callable[[], object]) -> None:
         def work() -> None:

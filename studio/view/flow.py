@@ -31,6 +31,8 @@ class Flow:
         self._cells: list[Tag] = []
         self._seen: object = None
         self._places: list[int] = []
+        self._most = 100
+        self._widths: dict[Tag, float] = {}
 
     def cell(self) -> Tag:
         # A group of its own: a tooltip that is left behind as the first item of a row would draw the row beside what is above.
@@ -39,20 +41,33 @@ class Flow:
         self._places.append(0)
         return made
 
-    def fit(self, room: float) -> None:
-        """So many pixels there are in a row. Sizes are known once a widget was drawn."""
-        widths = tuple(dpg.get_item_rect_size(cell)[0] for cell in self._cells)
-        if (room, widths) == self._seen or not all(widths):
+    def cut(self, count: int) -> None:
+        """Keep so many of the widgets."""
+        for cell in self._cells[count:]:
+            dpg.delete_item(cell)
+            self._widths.pop(cell, None)
+        del self._cells[count:], self._places[count:]
+
+    def fit(self, room: float, most: int = 100) -> None:
+        """So many pixels there are in a row, and so many rows at most; what is beyond is hidden.
+
+        Sizes are known once a widget was drawn.
+        """
+        for cell in self._cells:
+            if width := dpg.get_item_rect_size(cell)[0]:
+                self._widths[cell] = width  # of a hidden one, that which it had
+        widths = tuple(self._widths.get(cell, 0) for cell in self._cells)
+        if (room, widths, most) == self._seen or not all(widths):
             return
-        self._seen = room, widths
+        self._seen = room, widths, most
         places = rows_of(widths, room, theme.px(GAP))
-        if places == self._places:
+        if places == self._places and most == self._most:
             return
-        self._places = places
+        self._places, self._most = places, most
         for cell, place in zip(self._cells, places, strict=True):
             dpg.move_item(cell, parent=self._row(place))
         for place, row in enumerate(self._rows):
-            dpg.configure_item(row, show=place in places)
+            dpg.configure_item(row, show=place in places and place < most)
 
     def _row(self, place: int) -> Tag:
         while len(self._rows) <= place:

@@ -15,7 +15,7 @@ from studio.view import theme
 from studio.view.gui import Tag, clear, dpg
 from studio.view.machine import Machine
 
-FIGURES_SHARE, OPS_SHARE = 0.33, 0.39  # of the panel's width; the passes take the rest
+FIGURES_SHARE, OPS_SHARE = 0.32, 0.41  # of the panel's width; the passes take the rest
 LEAST, LEAST_RIGHT = 240, 190  # pixels at scale 1; a panel that is narrower is scrolled across
 MOST_ROWS = 400  # of ops; a selection of more than that is cut off, and said so
 LIST: dict[str, Any] = {
@@ -89,7 +89,7 @@ class Fusion:
         with dpg.table(
             parent=self._figures, policy=dpg.mvTable_SizingStretchProp, borders_innerH=True, no_pad_outerX=True, header_row=False,
         ):  # fmt: skip
-            for weight in (1.3, 0.95, 0.95, 0.75):
+            for weight in (1.35, 0.95, 0.95, 0.65):
                 dpg.add_table_column(init_width_or_weight=weight)
             with dpg.table_row():
                 for words in ("", text("fusion.without"), text("fusion.fused"), text("fusion.less")):
@@ -116,17 +116,18 @@ class Fusion:
             return
         paths, chosen = self._machine.paths, self._machine.pass_
         if chosen is not None:
-            self._list_ops(self.found.of_pass(chosen))
+            self._list_ops(self.found.of_pass(chosen), text("fusion.one_pass", index=chosen))
             self._list_passes((chosen,))
         elif paths and (shown := groups(self.found, paths)):
-            self._list_ops([op for group in shown for op in group.ops])
-            self._list_passes({index for group in shown for index in group.passes})
+            whose = next(iter(paths)) if len(paths) == 1 else text("fusion.selection", count=len(paths))
+            self._list_ops([op for group in shown for op in group.ops], whose)
+            self._list_passes({index for group in shown for index in group.passes}, whose)
         else:
             self._list_nodes(groups(self.found))
             self._list_passes(())
 
     def _list_nodes(self, shown: tuple[Group, ...]) -> None:
-        dpg.add_text(text("fusion.ops", count=sum(len(group.ops) for group in shown)), parent=self._ops, color=theme.DIM)
+        dpg.add_text(text("fusion.ops", count=self._op_count), parent=self._ops, color=theme.DIM)
         with dpg.table(parent=self._ops, **LIST):
             for weight in (1.6, 0.5, 0.8, 1.1):
                 dpg.add_table_column(init_width_or_weight=weight)
@@ -140,12 +141,18 @@ class Fusion:
                     dpg.add_text(bytes_text(group.bytes_moved), color=theme.DIM)
                     dpg.add_text(_passes(group.passes), color=theme.DIM)
 
-    def _list_ops(self, ops: Iterable[UnfusedOp]) -> None:
+    @property
+    def _op_count(self) -> int:
+        return sum(len(group.ops) for group in groups(self.found)) if self.found is not None else 0
+
+    def _list_ops(self, ops: Iterable[UnfusedOp], whose: str) -> None:
         ops = list(ops)
-        dpg.add_text(text("fusion.ops", count=len(ops)), parent=self._ops, color=theme.DIM)
+        words = text("fusion.ops_of", name=whose, count=len(ops), total=self._op_count)
+        theme.dress(dpg.add_text(words, parent=self._ops, color=theme.DIM, wrap=0), words)
         with dpg.table(parent=self._ops, **LIST):
-            for weight in (1.35, 1.45, 0.95, 0.75):
-                dpg.add_table_column(init_width_or_weight=weight)
+            dpg.add_table_column(init_width_or_weight=1.0)
+            for _ in range(3):  # as wide as what is in them: a shape that is cut off tells nothing
+                dpg.add_table_column(width_fixed=True)
             for op in ops[:MOST_ROWS]:
                 with dpg.table_row():
                     row = dpg.add_selectable(label=op.operator, span_columns=True, callback=partial(self._follow, op))
@@ -162,12 +169,14 @@ class Fusion:
         if len(ops) > MOST_ROWS:
             dpg.add_text(text("memory.more", count=len(ops) - MOST_ROWS), parent=self._ops, color=theme.DIM)
 
-    def _list_passes(self, marked: Iterable[int]) -> None:
+    def _list_passes(self, marked: Iterable[int], whose: str = "") -> None:
         marked = frozenset(marked)
-        dpg.add_text(text("fusion.into", count=len(self._passes)), parent=self._right, color=theme.DIM)
+        words = text("fusion.into_of" if whose else "fusion.into", name=whose, count=len(self._passes), marked=len(marked))
+        theme.dress(dpg.add_text(words, parent=self._right, color=theme.DIM, wrap=0), words)
         with dpg.table(parent=self._right, **LIST):
-            for weight in (0.4, 1.9, 1.1):
-                dpg.add_table_column(init_width_or_weight=weight)
+            dpg.add_table_column(width_fixed=True)
+            dpg.add_table_column(init_width_or_weight=1.0)
+            dpg.add_table_column(width_fixed=True)
             for view in sorted(self._passes, key=lambda p: (p.index not in marked, p.index)):
                 with dpg.table_row():
                     choose = partial(self._machine.choose, view.index, view.nodes)
@@ -178,7 +187,8 @@ class Fusion:
                     theme.dress(dpg.add_text(names, color=theme.TEXT if view.index in marked or not marked else theme.DIM), names)
                     dpg.add_text(bytes_text(view.bytes_read + view.bytes_written), color=theme.DIM)
                 with dpg.tooltip(row, delay=0.3):
-                    dpg.add_text(view.name, wrap=theme.px(420))
+                    theme.dress(dpg.add_text(names, wrap=theme.px(420)), names)
+                    dpg.add_text(view.name, wrap=theme.px(420), color=theme.DIM)
 
     def _follow(self, op: UnfusedOp) -> None:
         """Mark where an op went."""

@@ -23,7 +23,7 @@ from studio.view.looks import Looks
 from studio.view.textures import Pool
 
 Array = np.ndarray[Any, Any]
-Thumbnail = tuple[Array, tuple[int, int]]
+Thumbnail = tuple[Array, tuple[int, int]] | str  # a picture, or a single number
 
 SIDE = 128  # pixels of a texture
 MOST = 16  # previews that are seen at once
@@ -31,7 +31,7 @@ SAMPLES = 16
 LEAST_ZOOM = 0.25  # smaller ones show nothing
 GAP = 8.0  # canvas units between a node and its preview
 PAD = 5.0
-SIZE = 12  # of words
+SIZE, NUMBER = 12, 26  # of words, and of a single number
 
 
 class Live:
@@ -42,12 +42,14 @@ class Live:
         self._layer, self._pen = canvas.layer("previews"), canvas.pen
         self.pool = Pool(MOST, SIDE)
         self._drawn: object = None
-        self._version = 0  # counts new contents of textures
+        self._version = 0  # counts new contents of textures and numbers
+        self._numbers: dict[str, str] = {}  # of nodes whose value is a single one, by path
 
     def sync(self, now: float) -> None:
         self._sync_gradients(now)
         if not self._core.trainer.has_session:
             self.pool.keep(set())  # what they show is of a session that has gone
+            self._numbers.clear()
         shown = self._shown() if self._core.previews else {}
         if shown:
             paths = self._asked(shown)
@@ -81,12 +83,12 @@ class Live:
 
     def _hear(self, found: dict[str, Thumbnail]) -> None:
         shown = self._shown()
-        self.pool.keep(set(self._asked(shown)))
-        for path, (rgba, used) in found.items():
-            texture = self.pool.take(path)
-            if texture is not None:
-                texture.put(rgba, used)
-                self._version += 1
+        self.pool.keep(set(self._asked(shown)) & {path for path, made in found.items() if not isinstance(made, str)})
+        self._numbers = {path: made for path, made in found.items() if isinstance(made, str)}
+        self._version += 1
+        for path, made in found.items():
+            if not isinstance(made, str) and (texture := self.pool.take(path)) is not None:
+                texture.put(*made)
         self._draw(shown)
 
     def _draw(self, shown: dict[str, NodeView]) -> None:
@@ -109,14 +111,18 @@ class Live:
         room = view.width - 2 * PAD
         scale = min(room / width, room / height)
         wide, tall = width * scale, height * scale
+        number = self._numbers.get(path, "")
+        if number:
+            tall = 1.4 * NUMBER
         frame: dict[str, Any] = {"parent": self._layer, "rounding": 5, "color": theme.ACCENT if selected else theme.LINE}
         dpg.draw_line((left + 14, top - GAP), (left + 14, top), parent=self._layer, color=theme.LINE, thickness=2)
         dpg.draw_rectangle((left, top), (left + view.width, top + tall + 2 * PAD), fill=(*theme.BAR, 235), **frame)
-        if texture is None:
-            words = text("preview.pending" if self._core.trainer.has_session else "preview.not_there")
-            words = self._pen.fitted(words, room, SIZE)
-            at = (left + (view.width - self._pen.width(words, SIZE)) / 2, top + PAD + (tall - SIZE) / 2)
-            self._pen.text(at, words, self._layer, SIZE, theme.DIM)
+        if texture is None or number:
+            words = number or text("preview.pending" if self._core.trainer.has_session else "preview.not_there")
+            size, color = (NUMBER, theme.TEXT) if number else (SIZE, theme.DIM)
+            words = self._pen.fitted(words, room, size)
+            at = (left + (view.width - self._pen.width(words, size)) / 2, top + PAD + (tall - size) / 2)
+            self._pen.text(at, words, self._layer, size, color)
             return
         x, y = left + (view.width - wide) / 2, top + PAD
         dpg.draw_image(texture.tag, (x, y), (x + wide, y + tall), uv_max=texture.uv_max, parent=self._layer)
@@ -151,4 +157,8 @@ def thumbnails(session: Session, paths: Sequence[str]) -> dict[str, Thumbnail]:
         values = session.look(list(sockets.values()), SAMPLES)
     except MunetError:
         return {}
-    return {path: thumbnail(values[socket], SIDE) for path, socket in sockets.items()}
+    return {path: _thumbnail(values[socket]) for path, socket in sockets.items()}
+
+
+def _thumbnail(values: Array) -> Thumbnail:
+    return f"{values.reshape(-1)[0]:.4g}" if values.size == 1 else thumbnail(values, SIDE)

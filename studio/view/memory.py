@@ -9,6 +9,7 @@ from studio.figures import bytes_text
 from studio.memorymap import KINDS, Map, Rect, figures, map_of, told
 from studio.texts import text
 from studio.view import theme
+from studio.view.flow import Flow
 from studio.view.gui import Tag, clear, dpg
 from studio.view.machine import Machine
 from studio.view.plotbox import PlotBox
@@ -26,6 +27,9 @@ AREAS = {"show_arena": ("temporary",), "show_states": ("state",), "show_all": ("
 SHADES = (1.0, 0.86, 1.12)
 LIT: theme.Rgb = (255, 190, 92)
 DIMMED = 110  # opacity of what is not of the selected nodes
+LEAST_ROWS, ROW, LEAST_MAP = 2, 28, 170  # rows above the map in any case, and pixels at scale 1: of one, and of the rest
+CHOICES = 2  # widgets above the map that always are there
+ROOM, SWATCH = 26, 12  # pixels at scale 1: beside the widgets, and of a colour in the legend
 GAP = 0.03  # of a pass, beside each rectangle
 SLACK_PX = 3.0  # rectangles that are lower can still be pointed at
 
@@ -43,18 +47,18 @@ class Memory:
         self._drawn: object = None
         self._items: dict[int, Tag] = {}
         self._colors: list[theme.Rgb] = []
-        self._legend: list[Tag] = []
-        self._labelled: object = None
         self._lit: frozenset[int] = frozenset()
         self._area, self._by = "show_arena", "kind"
-        with dpg.group(parent=parent, horizontal=True):
+        self._parent = parent
+        self._flow = Flow(parent)
+        with dpg.group(parent=self._flow.cell()):
             labels = [text(f"memory.{name}") for name in AREAS]
             self.areas: Tag = dpg.add_combo(labels, default_value=labels[0], width=theme.px(110), callback=self._chose_area)
-            ways = [text("memory.by_kind"), text("memory.by_node")]
-            self._ways: Tag = dpg.add_combo(ways, default_value=ways[0], width=theme.px(118), callback=self._chose_way)
             theme.tip(self.areas, text("memory.areas_tip"))
+        with dpg.group(parent=self._flow.cell()):
+            ways = [text("memory.by_kind"), text("memory.by_node")]
+            self._ways: Tag = dpg.add_combo(ways, default_value=ways[0], width=theme.px(136), callback=self._chose_way)
             theme.tip(self._ways, text("memory.ways_tip"))
-            self._figures: Tag = dpg.add_group(horizontal=True)
         self.box = PlotBox(parent)
         self.mouse = PlotMouse(self.box.plot)
 
@@ -65,13 +69,12 @@ class Memory:
             if trainer.ask("memory", _read, self._take):
                 self._asked_for = trainer.session_version
         self.box.sync()
+        rows = (dpg.get_item_height(self._parent) - theme.px(LEAST_MAP)) // theme.px(ROW)
+        self._flow.fit(dpg.get_item_width(self._parent) - theme.px(ROOM), max(LEAST_ROWS, rows))
         drawn = (self.plan, self._area, self._by)
         if drawn != self._drawn:
             self._drawn, self._seen = drawn, None
             self._draw()
-        if self.plan is not None and (self.box.seen, drawn) != self._labelled:
-            self._labelled = self.box.seen, drawn
-            self._draw_legend()
         if self._machine.state != self._seen:
             self._seen = self._machine.state
             self._light()
@@ -88,13 +91,13 @@ class Memory:
 
     def _draw(self) -> None:
         clear(self.box.layer)
-        clear(self._figures)
+        self._flow.cut(CHOICES)
         self._items.clear()
-        self._legend, self._lit, self._labelled = [], frozenset(), None
+        self._lit = frozenset()
         plan = self.plan
         dpg.configure_item(self.box.plot, show=plan is not None)
         if plan is None:
-            dpg.add_text(text("memory.no_session"), parent=self._figures, color=theme.DIM)
+            dpg.add_text(text("memory.no_session"), parent=self._flow.cell(), color=theme.DIM)
             self.map = Map((), 1.0, 1.0, ())
             return
         self.map = map_of(plan, self._passes, AREAS[self._area])
@@ -114,31 +117,19 @@ class Memory:
         self.fit()
 
     def _head(self, plan: MemoryPlan) -> None:
+        """What the colours mean, and figures as far as there is room: above the map, where they cover none of it."""
+        shown = {rect.value.kind for rect in self.map.rects} if self._by == "kind" else set[str]()
+        for kind in (kind for kind in KINDS if kind in shown):
+            with dpg.group(parent=self._flow.cell(), horizontal=True, horizontal_spacing=theme.px(5)):
+                with dpg.drawlist(width=theme.px(SWATCH), height=theme.px(SWATCH + 4)):
+                    dpg.draw_rectangle(
+                        (0, theme.px(4)), (theme.px(SWATCH), theme.px(SWATCH + 4)), color=COLORS[kind], fill=COLORS[kind]
+                    )
+                dpg.add_text(text(f"memory.{kind}"))
         for name, value in figures(plan):
-            dpg.add_text(name, parent=self._figures, color=theme.DIM)
-            dpg.add_text(value, parent=self._figures)
-
-    def _draw_legend(self) -> None:
-        """In the upper right corner of what is seen: texts in a plot are sized by the zoom of its x axis."""
-        for item in self._legend:
-            dpg.delete_item(item)
-        self._legend = []
-        kinds = [kind for kind in KINDS if any(rect.value.kind == kind for rect in self.map.rects)] if self._by == "kind" else []
-        (_, x), (_, y) = self.box.seen
-        width, height = self.box.units(1.0)
-        size = 14 * dpg.get_global_font_scale()
-        for kind in reversed(kinds):
-            label = text(f"memory.{kind}")
-            x -= (0.55 * size * len(label) + 2.2 * size) * width
-            top, bottom = y - 0.4 * size * height, y - 1.8 * size * height
-            back = (x, top), (x + (0.55 * size * len(label) + 1.6 * size) * width, bottom)
-            swatch = (x + 0.3 * size * width, y - 0.7 * size * height), (x + 1.1 * size * width, y - 1.5 * size * height)
-            at = (x + 1.4 * size * width, y - 0.6 * size * height)
-            self._legend += [
-                dpg.draw_rectangle(*back, color=(0, 0, 0, 0), fill=(*theme.BAR, 215), parent=self.box.layer),
-                dpg.draw_rectangle(*swatch, color=(0, 0, 0, 0), fill=COLORS[kind], parent=self.box.layer),
-                dpg.draw_text(at, label, size=size * width, color=theme.TEXT, parent=self.box.layer),
-            ]  # fmt: skip
+            with dpg.group(parent=self._flow.cell(), horizontal=True):
+                dpg.add_text(name, color=theme.DIM)
+                dpg.add_text(value)
 
     def fit(self) -> None:
         """All of the map, also after zooming."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from munet import ProjectError, write_file
+from studio.files import slug
 from studio.picture import png_of
 from studio.plotlines import LOSS, Curve, Smoother, csv_of, curves_of, frozen
 from studio.plotpicture import picture_of
@@ -161,5 +162,5 @@ class Plots:
             self._writing += 1
             threading.Thread(target=work, args=(path, curves), name="export", daemon=True).start()
 
-        name = f"{core.document.name or 'run'}{ending}"
+        name = f"{slug(core.document.name) or 'run'}{ending}"
         self._dialogs.file(text(f"plots.{ending[1:]}"), then, saving=True, name=name, purpose="plots", endings=(ending,))

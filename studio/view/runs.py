@@ -22,8 +22,9 @@ from studio.view.past import Past, date_of, size_of
 
 SHOWN = 60  # runs and checkpoints that are listed
 COMPARE_EVERY_S = 0.5  # the drawing with those of the runs, while it is edited
-COLUMNS = {"overlay": 30, "pin": 30, "run": 2.2, "steps": 1.0, "loss": 1.1, "best": 1.9, "differs": 2.6, "more": 74}
+COLUMNS = {"overlay": 30, "pin": 30, "run": 2.2, "steps": 1.0, "loss": 1.1, "best": 1.9, "differs": 2.4, "more": 74}
 OF_CHECKPOINTS = {"step": 0.8, "time": 1.0, "run": 1.5, "metrics": 3.0, "size": 0.9, "more": 130}
+NEEDS = {"steps": 300, "best": 380, "differs": 470}  # columns that there are from so many pixels of room on, at scale 1
 UNNAMED = ("overlay", "pin", "more")  # columns without a head
 
 
@@ -34,6 +35,8 @@ class Runs:
         self._core, self._past, self._dialogs = core, past, dialogs
         self._seen: dict[str, object] = {}  # what each tab shows
         self._compared: tuple[Graph | None, float] = (None, 0.0)
+        self._optional: dict[str, Tag] = {}  # columns that a narrow panel leaves out
+        self._room = 0.0
         self._lines: dict[str, tuple[PastRun, Tag, Tag]] = {}  # in what a run differs: its text and tip, by path
         self.checks: dict[str, Tag] = {}  # by path of the run, as the next three are
         self.pins: dict[str, Tag] = {}
@@ -55,6 +58,10 @@ class Runs:
                 self._show_runs(past.listing.runs)
             else:
                 self._show_checkpoints(past.listing.runs)
+        room = dpg.get_item_rect_size(self._left)[0]
+        if room and room != self._room:
+            self._room = room
+            self._leave_out()
         graph, at = self._compared
         if graph is not core.document.graph and now - at > COMPARE_EVERY_S:
             self._compared = (core.document.graph, now)
@@ -62,6 +69,11 @@ class Runs:
                 found = runs.differences(core.document.graph, run.graph)
                 dpg.set_value(line, runs.told(found) or text("runs.same"))
                 dpg.set_value(tip, "\n".join(found) or text("runs.same"))
+
+    def _leave_out(self) -> None:
+        """Columns for which there is no room: numbers that are cut off would be read as others."""
+        for name, column in self._optional.items():
+            dpg.configure_item(column, show=self._room >= theme.px(NEEDS[name]))
 
     def _table(self, parent: Tag, columns: dict[str, float], title: Callable[[str], str]) -> Tag:
         """Numbers above 10 are pixels at scale 1, others shares of what is left."""
@@ -72,14 +84,16 @@ class Runs:
         for name, room in columns.items():
             label = "" if name in UNNAMED else title(name)
             size = {"width_fixed": True, "init_width_or_weight": theme.px(room)} if room > 10 else {"init_width_or_weight": room}
-            dpg.add_table_column(label=label, parent=table, **size)
+            column = dpg.add_table_column(label=label, parent=table, **size)
+            if name in NEEDS and columns is COLUMNS:
+                self._optional[name] = column
         return table
 
     # -- runs ----------------------------------------------------------------------------------------------------------
 
     def _show_runs(self, found: tuple[PastRun, ...]) -> None:
         clear(self._left)
-        for known in (self.checks, self.pins, self.edits, self.deletes, self._lines):
+        for known in (self.checks, self.pins, self.edits, self.deletes, self._lines, self._optional):
             known.clear()
         total = text("runs.total", count=len(found), size=bytes_text(sum(c.size_bytes for run in found for c in run.checkpoints)))
         if len(found) > SHOWN:
@@ -92,6 +106,7 @@ class Runs:
         if not found:
             return
         table = self._table(self._left, COLUMNS, lambda name: text(f"runs.{name}"))
+        self._leave_out()
         for run in found[:SHOWN]:
             with dpg.table_row(parent=table):
                 self._run(run)

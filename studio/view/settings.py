@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ from studio.view.keyboard import Keyboard
 WIDTH, HEIGHT, LABEL = 680, 520, 210
 SCALES = ("0.75", "1", "1.25", "1.5", "2")
 NOT_BOUND = ("cancel",)
+NOTHING: Mapping[str, object] = {}
 
 
 class Settings:
@@ -94,7 +95,13 @@ class Settings:
     def _look(self) -> None:
         known = self._core.preferences
         self._row("ui_scale", dpg.add_combo, items=list(SCALES), default_value=f"{known.ui_scale:g}", take=float)
-        self._row("language", dpg.add_combo, items=list(languages.available()), default_value=known.language)
+        self._row(
+            "language",
+            dpg.add_combo,
+            items=list(languages.available()),
+            default_value=known.language,
+            facts={"folder": languages.folder()},
+        )
         self._row("cjk_font", dpg.add_input_text, default_value=known.cjk_font, hint=text("settings.of_the_system"))
 
     def _canvas(self) -> None:
@@ -117,7 +124,15 @@ class Settings:
         limits = {"min_value": int(low), "max_value": int(high), "min_clamped": True, "max_clamped": True}
         self._row(name, dpg.add_input_int, default_value=round(value), take=float, **limits)
 
-    def _row(self, name: str, add: Callable[..., Tag], *, take: Callable[[Any], Any] | None = None, **how: Any) -> None:
+    def _row(
+        self,
+        name: str,
+        add: Callable[..., Tag],
+        *,
+        take: Callable[[Any], Any] | None = None,
+        facts: Mapping[str, object] = NOTHING,
+        **how: Any,
+    ) -> None:
         def changed(sender: Tag, given: Any) -> None:
             self.set(name, take(given) if take is not None else given)
 
@@ -127,7 +142,7 @@ class Settings:
             label = dpg.add_text(text(f"settings.{name}"))
             self.fields[name] = field = add(callback=changed, **how)
         for item in (label, field):
-            theme.tip(item, text(f"settings.{name}.about"))
+            theme.tip(item, text(f"settings.{name}.about", **facts))
         self.inputs.add(field)
 
     def set(self, name: str, value: Any) -> None:

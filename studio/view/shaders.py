@@ -45,6 +45,7 @@ class Shaders:
         self._version = 0  # counts what the desk has told
         self._synced = -UNSEEN_S
         self._recompile = False
+        self._taken_up: list[Key] = []  # variants that it is for
         self._waiting: Callable[[], object] | None = None
         with dpg.group(parent=parent, horizontal=True):
             with dpg.child_window(width=theme.px(LIST_WIDTH), border=False):
@@ -93,7 +94,9 @@ class Shaders:
         self.desk.watch(seen or in_session)
         if self._recompile and trainer.phase not in ("compiling", "opening"):
             self._recompile = False
-            trainer.recompile()
+            names = sorted({key[1] for key in self._taken_up})
+            self._taken_up.clear()
+            trainer.recompile(text("shader.taken_up", count=len(names), names=", ".join(names)) if names else "")
 
     def _hear(self, news: say.News) -> None:
         match news:
@@ -126,7 +129,9 @@ class Shaders:
         if trainer.has_session and (key is None or running or (view is not None and (view.used or view.own))):
             self._recompile = True
             if key is not None:
-                self._core.say(text("shader.reloaded", name="/".join(key)))
+                self._core.say(text("shader.reloaded", name=key[1]))
+                if view is not None and view.verdict == OK:
+                    self._taken_up.append(key)
 
     def _show_work(self, news: say.Working) -> None:
         dpg.configure_item(self._progress, show=news.count > 0)

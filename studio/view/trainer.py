@@ -56,6 +56,7 @@ class Trainer:
         self.runs_root: Path | None = None  # where runs are kept; None = beside the user's state
         self._essences = Essences()
         self._submitted: Essence | None = None  # what of the drawing matters to the session, as it was last handed over
+        self._recompiled = ""  # what to say once a recompile for shaders is done
         self._refused = False  # the session has another drawing, as it could not take that one
         self._told_at = -1e9  # when something was told that is worth more than the name of a phase
         self._moving = False
@@ -231,12 +232,15 @@ class Trainer:
         self._awaited.add("start")
         return True
 
-    def recompile(self) -> bool:
-        """Have the drawing compiled anew, for shaders that have changed; states are kept. If it fails, all stays as it was."""
+    def recompile(self, why: str = "") -> bool:
+        """Have the drawing compiled anew, for shaders that have changed; states are kept. If it fails, all stays as it was.
+
+        `why`: what to say once it is done, in place of what became of the states.
+        """
         if not self.has_session or not self._may_run():
             return False
         self.jobs.submit(say.Replace(self._document.graph, self._document.version, self._document.state.lineage))
-        self._submitted, self._refused = self._essence, False
+        self._submitted, self._refused, self._recompiled = self._essence, False, why
         self._awaited.add("start")
         return True
 
@@ -337,7 +341,8 @@ class Trainer:
         self.record.step = message.step
         self.problems = ()
         if message.carried is not None:
-            self._say(carried_text(message.carried))
+            why, self._recompiled = self._recompiled, ""
+            self._say(why or carried_text(message.carried))
         elif message.moved:
             self._moving = False
             self._say(text("train.moved", device=message.device, step=message.step))
@@ -391,6 +396,7 @@ class Trainer:
         if message.command in ("Open", "Reset") or message.kind == "device-lost":
             self._submitted = None
         elif message.command == "Replace":
+            self._recompiled = ""
             self._refused = True  # the session lives on with the drawing it had
         if message.kind == "cancelled":
             self._say(text("train.cancelled"))

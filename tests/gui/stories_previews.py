@@ -64,7 +64,7 @@ def previews(hand: Hand) -> None:
     left, top = dpg.get_item_rect_min(app.preview.confusion.told)
     hand.to((left + 150, top - 60))
     hand.frames(3)
-    assert "samples of class" in dpg.get_value(app.preview.confusion.told)
+    assert "predicted as" in dpg.get_value(app.preview.confusion.told)
     assert isinstance(choose(hand, "conv 1"), Picture)
     hand.key("alt+p")
     hand.until(lambda: app.preview.seen is not None and app.preview.seen.wish.sample == 1)

@@ -78,7 +78,7 @@ def train_live(hand: Hand) -> None:
 
     core.edit(SetParam(("linear 1",), "out_features", 24))  # the first layer and what reads it start anew, the rest is kept
     hand.until(lambda: trainer.session_version > session and trainer.phase == messages.RUNNING)
-    assert any(line.words.startswith("Drawing replaced at step") for line in core.log.lines)
+    assert any(line.words.startswith("New drawing in use from step") for line in core.log.lines)
     assert trainer.is_current and trainer.record.step > 20
 
     hand.press(buttons["pause"])

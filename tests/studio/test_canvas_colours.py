@@ -85,7 +85,7 @@ def test_a_node_is_told_about():
     cost = NodeCost("linear 1", "Linear", "", 4160, 1, 2, 2048)
     told = hovertext.of_node(view, node, {}, (), NodeTime("linear 1", 12.0, 20.0, 0.0), cost, 0.25)
     assert told.splitlines() == [
-        "linear 1  (Linear)", "4 160 parameters, 16.2 KiB", "results 2.0 KiB", "32 µs a step",
+        "linear 1  (Linear)", "4 160 parameters, 16.2 KiB", "results 2.0 KiB", "32 µs per step",
         "    forward 12 µs, backward 20 µs", "gradient norm 2.500e-01",
     ]  # fmt: skip
 

@@ -166,6 +166,14 @@ def test_sizes_and_times_as_people_read_them():
     assert files.time_text(1_600_000_000, 1_700_000_000).endswith("2020")
 
 
+@pytest.mark.parametrize(("name", "slug"), [
+    ("Digits, LeNet-5", "digits-lenet-5"), ("xor", "xor"), ("../a\\b:c", "a-b-c"), ("数字 1", "数字-1"), (" ... ", ""), ("", ""),
+    ("a" * 300, "a" * 60),
+])  # fmt: skip
+def test_a_name_as_a_file_is_called(name: str, slug: str):
+    assert files.slug(name) == slug
+
+
 # -- languages -------------------------------------------------------------------------------------------------------------
 
 

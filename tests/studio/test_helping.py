@@ -117,7 +117,7 @@ def test_reasons_name_both_ends():
     assert refusal(graph, Edge("x", "x", "c", "x"), wire_shapes(graph.graph)) is not None
     found = refusal(graph, Edge("x", "x", "c", "x"), wire_shapes(graph.graph))
     assert found is not None
-    assert found.reason == "x.x has 2 axes; c.x has the axes n c h w."
+    assert found.reason == "x.x has 2 axes, but c.x takes the axes n c h w."
     own = refusal(graph, Edge("c", "y", "c", "x"), {})
     assert own is not None
     assert own.code == "wire.self"
@@ -132,11 +132,11 @@ def help_of(name: str) -> dict[str, tuple[str, ...]]:
 
 def test_the_help_of_a_node():
     conv = help_of("Conv2d")
-    assert list(conv) == ["", "Formula", "Shapes", "Example", "Used in the examples"]
+    assert list(conv) == ["", "Formula", "Shapes", "Example", "Used in these examples"]
     assert conv["Formula"][0].startswith("y[n, o, p, q] = bias[o] + Σ")
     assert conv["Shapes"][0] == "x  [n c h w]  float"
     assert conv["Shapes"][1].startswith("→ y  [n out_channels h_out w_out]: h_out = ⌊")
-    assert conv["Example"][0] == "x f32[2 8 8 8] → y f32[2 16 6 6]" and "digits_lenet" in conv["Used in the examples"][0]
+    assert conv["Example"][0] == "x f32[2 8 8 8] → y f32[2 16 6 6]" and "digits_lenet" in conv["Used in these examples"][0]
     assert help_of("Adam")["Shapes"] == (
         "loss  [*any]  number: the number to bring down",
         "rate  a single number: optional; a schedule for lr",

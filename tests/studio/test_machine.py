@@ -113,10 +113,10 @@ def test_what_is_told_of_a_value(session: Session) -> None:
     assert lines[0].startswith(sharing.name) and sharing.dtype in lines[1]
     assert any(sharing.shares[0].reason in line for line in lines)
     alone = next(value for value in plan.values if not value.shares)
-    assert memorymap.told(alone, plan)[-1] == "shares bytes with nobody"
+    assert memorymap.told(alone, plan)[-1] == "shares no bytes"
     many = replace(sharing, shares=sharing.shares * 10)
     assert "more" in memorymap.told(many, plan)[-1]
-    assert dict(memorymap.figures(plan))["sharing saves"].endswith("%)")
+    assert dict(memorymap.figures(plan))["saved by sharing"].endswith("%)")
 
 
 def test_bars_follow_one_another(session: Session) -> None:
@@ -135,7 +135,7 @@ def test_bars_follow_one_another(session: Session) -> None:
 def test_fusion_side_by_side(session: Session) -> None:
     found = session.unfused()
     lines = fusion.figures(found, session.passes, LIMITS, timings(1.0, 2.0, 1.0))
-    assert [line.name for line in lines] == ["passes", "barriers", "bytes moved", "results kept", "time at best", "measured"]
+    assert [line.name for line in lines] == ["passes", "barriers", "bytes moved", "results kept", "best time", "measured"]
     assert lines[0].without == str(found.unfused.passes) and lines[0].is_less and lines[-1].fused == "11.0 µs"
     assert len(fusion.figures(found, session.passes, None, None)) == 4
     groups = fusion.groups(found)
@@ -144,6 +144,6 @@ def test_fusion_side_by_side(session: Session) -> None:
     (conv,) = fusion.groups(found, frozenset({"conv 2"}))
     assert conv.node == "conv 2" and conv.passes and conv.bytes_moved > 0
     gone = next(op for op in found.ops if not op.passes)
-    assert fusion.went(gone) == "gone"
+    assert fusion.went(gone) == "removed"
     assert fusion.went(replace(gone, passes=(1, 2, 3, 4))) == "→ 1, 2, 3, …"
     assert fusion.groups(found, frozenset({"nobody"})) == ()

@@ -23,6 +23,7 @@ from studio.previews import (
     Seen,
     Wish,
     confusion,
+    facts,
     judged,
     kinds_of,
     look,
@@ -205,8 +206,8 @@ def test_looks_at_a_convolutional_network(digits: munet.Session):
     assert 0 <= matrix.accuracy <= 1 and "512" not in matrix.told(3, 4)
     samples = shown("").shown
     assert isinstance(samples, Picture) and len(samples.captions) == len(samples.right) == 20
-    facts = shown("relu 1", "statistics").shown
-    assert isinstance(facts, Facts) and facts.strange == 0 and dict(facts.rows)["shape"] == "32 × 6 × 28 × 28"
+    told = shown("relu 1", "statistics").shown
+    assert isinstance(told, Facts) and told.strange == 0 and dict(told.rows)["shape"] == "32 × 6 × 28 × 28"
     assert shown("conv 1", "no such").kind == "maps"
     assert isinstance(shown("adam").shown, Fault)
     for name, array in digits.states().items():
@@ -253,6 +254,13 @@ def test_every_output_has_a_thumbnail():
     for shape in ((8, 1, 28, 28), (8, 3, 9, 9), (8, 64, 7, 7), (8, 12, 30), (8, 100), (8,), ()):
         out, (height, width) = thumbnail(rng.standard_normal(shape).astype(np.float32), 128)
         assert out.shape == (128, 128, 4) and out[:height, :width, 3].max() == 1
+
+
+@pytest.mark.parametrize(("value", "number", "strange"), [(0.78125, "0.78125", 0), (np.nan, "nan", 1)])
+def test_a_single_number_is_shown_as_such(value: float, number: str, strange: int):
+    found = facts(np.array(value, np.float32))
+    assert (found.number, found.strange, len(found.rows)) == (number, strange, 2)
+    assert facts(np.array([value, 1.0], np.float32)).number == ""
 
 
 def test_confusion_counts_by_label_and_leaves_out_what_is_ignored():

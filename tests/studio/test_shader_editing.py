@@ -120,15 +120,15 @@ def test_an_editor_of_the_terminal_gets_one(monkeypatch: pytest.MonkeyPatch, tmp
     assert editor_command("vim", file) == ["xterm", "-e", "vim", "/x/mine.comp"]
     (tmp_path / "xterm").unlink()
     for chosen, why in (
-        ("", "No editor is set"), ("missing -w", "The editor missing is not found"), ("code 'x", "cannot be read: code 'x"),
-        ("vim", "vim runs in a terminal, and no terminal is found"),
+        ("", "No editor is set"), ("missing -w", "The editor missing was not found"), ("code 'x", "cannot be read: code 'x"),
+        ("vim", "vim runs in a terminal, and no terminal was found"),
     ):  # fmt: skip
         with pytest.raises(NoEditor, match=why):
             editor_command(chosen, file)
 
 
 @pytest.mark.parametrize(("program", "expected"), [
-    ("pass", ""), ("import sys; sys.exit('no display')", "has failed: no display"), ("import os; os._exit(3)", "exit code 3"),
+    ("pass", ""), ("import sys; sys.exit('no display')", "failed: no display"), ("import os; os._exit(3)", "exit code 3"),
 ])  # fmt: skip
 def test_an_editor_that_ends_badly_says_why(program: str, expected: str):
     opened = Opened([sys.executable, "-c", program])
@@ -142,7 +142,7 @@ def test_an_editor_that_ends_badly_says_why(program: str, expected: str):
 def test_an_editor_that_cannot_be_started_says_why(tmp_path: Path):
     (tmp_path / "editor").write_text("no program\n")
     (tmp_path / "editor").chmod(0o644)
-    with pytest.raises(NoEditor, match="editor has failed: Permission denied"):
+    with pytest.raises(NoEditor, match="editor failed: Permission denied"):
         Opened([str(tmp_path / "editor")])
 
 

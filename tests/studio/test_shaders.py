@@ -91,7 +91,7 @@ def test_names_and_times():
         Tuned("generated", "", {"M": 4}, 9.0, 1, 4), Tuned("generic", "", {"M": 4}, 5.0, 2, 4),
         Tuned("generated", "", {"M": 8}, 1.0, 3, 4), Tuned("generic", "", {"M": 8}, 5.0, 4, 4),
     ]  # fmt: skip
-    assert tuned_text(found) == "Fastest of 2 sizes: generic 1, generated 1"
+    assert tuned_text(found) == "Fastest for 2 sizes: generic 1, generated 1"
 
 
 # -- the thread --------------------------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def test_tuning_can_be_ended(desk: Desk):
     desk.submit(Tune("contraction", ({"M": 1},)))
     heard(desk, lambda news: Working("Timing variants", 1, 2) in news)
     desk.cancel()
-    assert Note("Ended before it was done.") in finished(desk)
+    assert Note("Cancelled.") in finished(desk)
 
 
 def test_a_file_that_somebody_else_has_changed_is_not_written(desk: Desk):
@@ -265,7 +265,7 @@ def test_a_text_is_checked_and_a_file_that_goes_is_told_once(desk: Desk):
     assert isinstance(news, Checked) and (news.path, news.content) == (path, bad) and news.marks[0].line > 1
     path.unlink()
     desk.watch(True)
-    heard(desk, lambda news: any(note.error and note.message.startswith("mine.comp has gone") for note in of(Note, news)))
+    heard(desk, lambda news: any(note.error and note.message.startswith("mine.comp was deleted") for note in of(Note, news)))
 
 
 def test_a_text_is_saved_amid_a_verification(desk: Desk):

@@ -160,7 +160,7 @@ def test_a_run_whose_folder_was_deleted_is_found_again(core: Core, monkeypatch: 
     folder = trainer.folder
     assert folder is not None
     shutil.rmtree(folder)
-    until(core, lambda: any("deleted while it trains" in line.words for line in core.log.lines))
+    until(core, lambda: any("deleted during training" in line.words for line in core.log.lines))
     assert trainer.phase == messages.RUNNING
     trainer.save_checkpoint()
     until(core, lambda: trainer.saved_step > 0)
@@ -168,7 +168,7 @@ def test_a_run_whose_folder_was_deleted_is_found_again(core: Core, monkeypatch: 
     until(core, lambda: trainer.phase == messages.READY)
     found = read_run(folder)
     assert found.checkpoints and found.step == trainer.record.step
-    assert len({str(line.words) for line in core.log.lines if "deleted while" in line.words}) == 1
+    assert len({str(line.words) for line in core.log.lines if "deleted during" in line.words}) == 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limit of file sizes there")

@@ -102,7 +102,7 @@ def test_devices_are_called_as_the_preferences_call_them():
 def test_facts_name_memory_and_what_a_device_can_and_cannot_do():
     facts = dict(facts_of(GPU))
     assert facts["memory"] == "8.00 GB" and facts["driver"] == "drv 1"
-    assert facts["can do"] == "16-bit floats" and "8-bit storage" in facts["cannot do"]
+    assert facts["supported"] == "16-bit floats" and "8-bit storage" in facts["not supported"]
     assert "free" in dict(facts_of(replace(GPU, budget_bytes=10**9)))["memory"]
     assert len(facts_of(REFERENCE)) == 1
 

@@ -82,7 +82,8 @@ def _chosen(devices: list[tuple[Any, DeviceInfo]], index: int | None) -> tuple[A
     if not devices:
         raise DeviceUnavailable("the Vulkan driver finds no device")
     if index is not None and not 0 <= index < len(devices):
-        raise DeviceUnavailable(f"there is no device vulkan:{index}; this machine has vulkan:0 to vulkan:{len(devices) - 1}")
+        there = "vulkan:0" if len(devices) == 1 else f"vulkan:0 to vulkan:{len(devices) - 1}"
+        raise DeviceUnavailable(f"there is no device vulkan:{index}; this machine has {there}")
     usable = [device for device in devices if "unusable" not in device[1].notes]
     if index is None and not usable:
         reasons = "; ".join(f"{info.name}: {info.notes['unusable']}" for _, info in devices)
