@@ -70,6 +70,7 @@ class TensorPanel:
                 *((item, word) for word, item in self._turns.items()),
             ):  # fmt: skip
                 theme.tip(item, text(f"tensor.{about}_tip"))
+            self._axes: list[Tag] = []
             self._sliders: Tag = dpg.add_group(horizontal=True, horizontal_spacing=GAP)
             self._lines, self._cells = _table()
         self._empty: Tag = dpg.add_text(text("tensor.none"), parent=parent, color=theme.DIM, wrap=0)
@@ -175,6 +176,7 @@ class TensorPanel:
             dpg.set_value(self._turns[word], _axis(word, axis))
         limits = {axis: limit for axis, size in enumerate(shape) if (limit := size - self._shown_along(axis)) > 0}
         clear(self._sliders)
+        self._axes.clear()
         dpg.configure_item(self._sliders, show=bool(limits))
         for axis, limit in limits.items():
             slider = dpg.add_slider_int(
@@ -182,12 +184,13 @@ class TensorPanel:
                 default_value=min(limit, self.cut.at[axis]), clamped=True, format=text("tensor.at", axis=axis), user_data=axis,
                 callback=self._move,
             )  # fmt: skip
-            theme.tip(slider, text("tensor.at_tip"))
+            self._axes.append(slider)
+            theme.tip(slider, text("tensor.at_tip"))  # lies among the sliders, and has no state of its own
 
     @property
     def inputs(self) -> set[Tag]:
         """Fields that take letters while they are edited."""
-        return set(dpg.get_item_children(self._sliders, 1))
+        return set(self._axes)
 
     def _shown_along(self, axis: int) -> int:
         """How many elements of an axis the table has room for."""
