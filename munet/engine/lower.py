@@ -87,6 +87,7 @@ class Lowering:
         for edge in self.graph.edges:
             self.leaving.setdefault(edge.source, []).append(edge)
         self.problems = [*self.flat.problems, *self.structure.problems]
+        self.starved: list[Problem] = []  # wires that bring nothing
         self.builder = Builder(name or mode, training=mode == "train")
         self.results: dict[tuple[str, str], Value | HostScalar] = {}
         self.feedings: list[Feeding] = []
@@ -102,6 +103,8 @@ class Lowering:
                 if self.mode == "train" and isinstance(REGISTRY.get(node.operator), Optimiser):
                     self._guarded(node, self._lower_optimiser)
             self.results |= {key: self.results[end] for key, end in self.flat.behind.items() if end in self.results}
+            if not self.problems and self.mode != "predict":
+                self.problems += self.starved  # else they only follow from what is told already
             if self.problems:
                 return None
             module = self.builder.finish()
@@ -131,6 +134,9 @@ class Lowering:
         for edge in self.structure.wires.get(node.id, ()):
             value = self.results.get((edge.source, edge.source_socket))
             if value is None:
+                found = f'nothing comes from "{edge.source}.{edge.source_socket}"'
+                rule = "a wire begins at an output that has a value"
+                self.starved.append(Problem("no-value", found, rule, "remove the wire", node.id, edge.target_socket))
                 return None
             wired.setdefault(edge.target_socket, []).append(value)
         return wired
@@ -182,7 +188,8 @@ class Lowering:
             else dict(zip(declared.outputs, result if isinstance(result, tuple) else (result,), strict=True))
         )
         for edge in self.leaving.get(node.id, ()):
-            if edge.source_socket not in results:
+            # Of a socket that is not even declared `structure.py` has told.
+            if edge.source_socket in declared.outputs and edge.source_socket not in results:
                 found = f'a wire leads from {edge.source_socket} to "{edge.target}", but there are only {", ".join(results)}'
                 raise GraphError(Problem("unknown-socket", found, cure="remove the wire, or change the node's parameters"))
         for socket, value in results.items():

@@ -20,6 +20,8 @@ from munet.engine.project_model import SUBGRAPH_OPERATOR, SUBGRAPH_PARAM
 
 INPUT, OUTPUT, PARAMETER, REROUTE = "subgraph_input", "subgraph_output", "subgraph_parameter", "reroute"
 RELAYS = (SUBGRAPH_OPERATOR, INPUT, OUTPUT, PARAMETER, REROUTE)
+# (inputs, outputs) of relays whose sockets are always the same
+SOCKETS = {INPUT: ((), ("y",)), OUTPUT: (("x",), ()), PARAMETER: ((), ()), REROUTE: (("x",), ("y",))}
 MAX_NODES = 20_000  # of a graph with all subgraphs expanded: a few small definitions can stand for millions
 MAX_DEPTH = 32
 
@@ -122,7 +124,7 @@ class _Flattening:
         self._problems: list[Problem] = []
         self._behind: dict[SocketOf, SocketOf] = {}
         self._faulty: set[str] = set()  # relays that have no results
-        self._missing: set[SocketOf] = set()  # inputs of instances that need a wire and have none
+        self._missing: set[SocketOf] = set()  # inputs of relays that need a wire and have none: what they hand on is not missed
         self._sources: dict[SocketOf, SocketOf] = {}  # what is wired to an input of a relay
 
     def run(self) -> Flat:
@@ -146,10 +148,10 @@ class _Flattening:
         self, part: Graph, prefix: str, chain: tuple[str, ...], given: Mapping[str, Mapping[str, Any]], *, frozen: bool
     ) -> None:
         into: dict[str, list[Edge]] = {}
-        out_of: dict[str, set[str]] = {}
+        out_of: dict[str, list[Edge]] = {}
         for edge in part.edges:
             into.setdefault(edge.target, []).append(edge)
-            out_of.setdefault(edge.source, set()).add(edge.source_socket)
+            out_of.setdefault(edge.source, []).append(edge)
             self._edges.append(Edge(prefix + edge.source, edge.source_socket, prefix + edge.target, edge.target_socket))
         for drawn in part.nodes.values():
             path = prefix + drawn.id
@@ -161,19 +163,17 @@ class _Flattening:
                 continue
             self._order[path] = None
             if node.operator in RELAYS:
-                self._relay(node, part, prefix[:-1], chain, into.get(drawn.id, ()), out_of.get(drawn.id, set()))
+                self._relay(node, part, prefix[:-1], chain, into.get(drawn.id, ()), out_of.get(drawn.id, ()))
             else:
                 self._nodes[path] = node
 
     def _relay(
-        self, node: Node, part: Graph, instance: str, chain: tuple[str, ...], into: Sequence[Edge], used: set[str]
+        self, node: Node, part: Graph, instance: str, chain: tuple[str, ...], into: Sequence[Edge], out_of: Sequence[Edge]
     ) -> None:
         if node.operator == SUBGRAPH_OPERATOR:
-            self._instance(node, chain, into, used)
+            self._instance(node, chain, into, out_of)
             return
-        if len(into) > 1:
-            found = f"{len(into)} wires end here"
-            self._report("two-wires", node.id, found, "x takes one wire", "remove all but one", "x")
+        self._check_relay(node, into, out_of)
         if node.operator == REROUTE:
             self._behind[node.id, "y"] = (node.id, "x")
         elif not chain:
@@ -182,12 +182,40 @@ class _Flattening:
         elif node.operator == INPUT:
             self._behind[node.id, "y"] = (instance, str(node.params.get("socket", "x")))
         elif node.operator == OUTPUT and not into:
+            self._missing.add((node.id, "x"))
             self._report("missing-input", node.id, "nothing is wired to x", "an output gives out what x is", "a wire to x", "x")
         elif node.operator == PARAMETER and node.params.get("node") not in part.nodes:
             found = f'it sets a parameter of "{node.params.get("node", "")}", but there is no such node here'
             self._report("unknown-node", node.id, found, "it names a node of its own drawing", "remove it", "node")
 
-    def _instance(self, node: Node, chain: tuple[str, ...], into: Sequence[Edge], used: set[str]) -> None:
+    def _check_relay(self, node: Node, into: Sequence[Edge], out_of: Sequence[Edge]) -> None:
+        """Wires at sockets that a relay of fixed sockets does not have, and several at its input."""
+        inputs, outputs = SOCKETS[node.operator]
+        for edge in into:
+            if edge.target_socket not in inputs:
+                found = f'a wire from "{_end(edge.source, edge.source_socket)}" leads to "{edge.target_socket[:60]}"'
+                self._missing |= {(node.id, name) for name in inputs}
+                self._no_such(node, "input", f"{found}, but {node.operator} has no such input", edge.target_socket, inputs)
+        for edge in out_of:
+            if edge.source_socket not in outputs:
+                found = f'a wire to "{_end(edge.target, edge.target_socket)}" comes from "{edge.source_socket[:60]}"'
+                self._nothing_behind(node.id, edge.source_socket)
+                self._no_such(node, "output", f"{found}, but {node.operator} has no such output", edge.source_socket, outputs)
+        count = sum(edge.target_socket in inputs for edge in into)
+        if count > 1:
+            self._report("two-wires", node.id, f"{count} wires end here", "x takes one wire", "remove all but one", "x")
+
+    def _no_such(self, node: Node, what: str, found: str, socket: str, known: Sequence[str]) -> None:
+        rule = f"its {what}s: {', '.join(known)}" if known else f"{node.operator} has no {what}s"
+        cure = f'"{known[0]}"' if known else "remove the wire"
+        self._report("unknown-socket", node.id, found, rule, cure, socket[:60], harmless=True)
+
+    def _nothing_behind(self, path: str, socket: str) -> None:
+        """An output that does not exist is reported once: what reads it has no result, and says nothing of its own."""
+        self._missing.add((path, socket))
+        self._behind[path, socket] = (path, socket)
+
+    def _instance(self, node: Node, chain: tuple[str, ...], into: Sequence[Edge], out_of: Sequence[Edge]) -> None:
         name = node.params.get(SUBGRAPH_PARAM)
         definition = self._root.subgraphs.get(name) if isinstance(name, str) else None
         code, found, rule = self._instance_fault(name, definition, chain)
@@ -196,7 +224,7 @@ class _Flattening:
             return
         face = interface(definition)
         self._problems += [replace(problem, node=f"{node.id}/{problem.node}") for problem in _border_problems(face)]
-        self._check_wires(node, face, into, used)
+        self._check_wires(node, face, into, out_of)
         outputs = {border.name: border for border in face.outputs}
         if node.muted:
             self._behind |= {(node.id, out): (node.id, into[0].target_socket) for out in outputs if into}
@@ -224,7 +252,7 @@ class _Flattening:
             return "too-many-nodes", found, f"a graph has at most {MAX_NODES:,} nodes, those of its subgraphs included"
         return "", "", ""
 
-    def _check_wires(self, node: Node, face: Interface, into: Sequence[Edge], used: set[str]) -> None:
+    def _check_wires(self, node: Node, face: Interface, into: Sequence[Edge], out_of: Sequence[Edge]) -> None:
         known = {border.name: border for border in face.inputs}
         wired = [edge.target_socket for edge in into]
         for socket in dict.fromkeys(wired):
@@ -240,9 +268,8 @@ class _Flattening:
                 self._missing.add((node.id, socket))
                 self._report("missing-input", node.id, f"nothing is wired to {socket}", rule, cure, socket, harmless=True)
         outputs = [border.name for border in face.outputs]
-        for socket in sorted(used - set(outputs)):
-            self._missing.add((node.id, socket))
-            self._behind[node.id, socket] = (node.id, socket)
+        for socket in sorted({edge.source_socket for edge in out_of} - set(outputs)):
+            self._nothing_behind(node.id, socket)
             self._unknown("unknown-socket", node.id, "output", socket, outputs)
 
     def _given(self, node: Node, face: Interface) -> dict[str, dict[str, Any]]:
@@ -309,6 +336,10 @@ class _Flattening:
         self._problems.append(Problem(code, found, rule, cure, node=path, socket=socket))
         if not harmless:
             self._faulty.add(path)
+
+
+def _end(node: str, socket: str) -> str:
+    return f"{node[:60]}.{socket[:60]}"
 
 
 def _border_problems(face: Interface) -> Iterator[Problem]:

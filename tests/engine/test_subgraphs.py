@@ -192,6 +192,47 @@ def test_wires_of_an_instance():
     ]
 
 
+@pytest.mark.parametrize(
+    ("wrong", "right", "expected"),
+    [
+        ("in.x -> linear.x", "in.y -> linear.x", ("a/in", "x", 'a wire to "linear.x" comes from "x"')),
+        ("in.nope -> linear.x", "in.y -> linear.x", ("a/in", "nope", 'a wire to "linear.x" comes from "nope"')),
+        ("act.y -> out.y", "act.y -> out.x", ("a/out", "y", 'a wire from "act.y" leads to "y"')),
+        ("out.y -> act.x", "linear.y -> act.x", ("a/out", "y", 'a wire to "act.x" comes from "y"')),
+        ("linear.y -> width.x", "", ("a/width", "x", 'a wire from "linear.y" leads to "x"')),
+    ],
+)
+def test_sockets_that_a_border_does_not_have(wrong: str, right: str, expected: tuple[str, str, str]):
+    """Each is told once, at the relay; what hangs behind it does not vanish in silence, nor complain as well."""
+    ends = [tuple(end.split(".")) for end in wrong.split(" -> ")]
+    edges = [edge for edge in block().edges if not right or edge not in drawing({}, right).edges]
+    graph = xor_of_blocks()
+    inner = replace(block(), edges=(*edges, Edge(*ends[0], *ends[1])))
+    found = validate(replace(graph, subgraphs={"Block": inner}))
+    shown = [p for p in found if p.node.startswith("a/")]
+    assert [(p.code, p.node, p.socket) for p in shown] == [("unknown-socket", *expected[:2])]
+    assert shown[0].found.startswith(expected[2])
+    assert {p.code for p in found} == {"unknown-socket"}
+
+
+@pytest.mark.parametrize(
+    ("wires", "socket"),
+    [(("data.x -> bend.x", "bend.x -> extra.x"), "x"), (("data.x -> bend.nope", "bend.y -> extra.x"), "nope")],
+)
+def test_sockets_that_a_bend_does_not_have(wires: tuple[str, str], socket: str):
+    """Beside a part that trains: what hangs behind the bend must not be left out without a word."""
+    graph = by_hand()
+    more = drawing(
+        {"bend": "reroute", "extra": ("Linear", {"out_features": 1}), "other": "mse_loss", "sgd": "SGD"},
+        *wires,
+        "extra.y -> other.prediction",
+        "data.y -> other.target",
+        "other.loss -> sgd.loss",
+    )
+    graph = replace(graph, nodes={**graph.nodes, **more.nodes}, edges=(*graph.edges, *more.edges))
+    assert [(p.code, p.node, p.socket) for p in validate(graph)] == [("unknown-socket", "bend", socket)]
+
+
 def test_an_optional_input_needs_no_wire():
     part = replace(
         drawing({"i": (IN, {"socket": "rate", "optional": True}), "adam": "Adam", "l": (IN, {"socket": "loss"})},
