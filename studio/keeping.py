@@ -85,7 +85,7 @@ class Keeper:
     def save_if_due(self, session: Session) -> Saved | None:
         """The last state, by the clock."""
         if self.folder is not None and time.monotonic() - self._looked > LOOK_EVERY_S:
-            self._make_anew(session)
+            self.make_anew(session)
         if self.folder is None or not self._every_s or time.monotonic() - self._saved_at < self._every_s:
             return None
         return self._save(session)
@@ -100,8 +100,8 @@ class Keeper:
         self.folder = None
         return saved
 
-    def _make_anew(self, session: Session) -> None:
-        """Somebody may have deleted the folder: what is trained from now on is to be found again."""
+    def make_anew(self, session: Session) -> None:
+        """Somebody may have deleted the folder: what is written from now on is to be found again."""
         self._looked = time.monotonic()
         folder = self.folder
         if folder is None or folder.path.is_dir():
@@ -118,7 +118,7 @@ class Keeper:
 
     def _save(self, session: Session) -> Saved | None:
         assert self.folder is not None
-        self._make_anew(session)
+        self.make_anew(session)
         path, self._saved_at = self.folder.checkpoint, time.monotonic()
         self.folder.settle()
         try:

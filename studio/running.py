@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from munet import Carried, Evaluated, Event, Finished, Paused, Progress, Saved, Session
+from munet import Carried, Event, Paused, Progress, Saved, Session
 from studio.keeping import Keeper
 from studio.messages import PAUSED, READY, Kept, Message, Metrics, Run, Told
 
@@ -79,12 +79,23 @@ class Running:
             case Paused():
                 self.flush()
                 return PAUSED
-            case Finished() | Evaluated() | Saved() | Carried():
-                self.flush()
-                if isinstance(event, Saved):
-                    self._keeper.saved(event)
-                self._put(Told(event))
+            case _:
+                self._tell(event)
         return ""
+
+    def take_overtaken(self, session: Session) -> None:
+        """What a run that is held had to do at steps that were timed or asked for."""
+        for event in session.overtaken():
+            if isinstance(event, Progress):
+                self._take_in(event)
+            else:
+                self._tell(event)
+
+    def _tell(self, event: Event) -> None:
+        self.flush()
+        if isinstance(event, Saved):
+            self._keeper.saved(event)
+        self._put(Told(event))
 
     def has_room(self, session: Session) -> bool:
         """Whether steps may be timed: those count, and a run must not become longer by them."""
@@ -114,6 +125,7 @@ class Running:
             count = min(self.steps_left, 2 * count)
             self.steps_left -= count
             session.step(count)
+            self.take_overtaken(session)
         self.take_rest(session)
         if self.steps_left:
             return ""

@@ -249,6 +249,7 @@ class Worker:
             case Evaluate():
                 metrics = session.evaluate()
                 if metrics:
+                    self._keeper.make_anew(session)
                     self._keeper.report(session.step_count, metrics)
                 self._put(Told(session.evaluated, asked=True))
             case Save():
@@ -290,6 +291,7 @@ class Worker:
         if path is None:
             if command.keep is not None and self._keeper.start(command.keep, session):
                 self._put(Kept(command.keep.folder))
+            self._keeper.make_anew(session)
             folder = self._keeper.folder
             if folder is None:
                 return  # why has been told
@@ -420,6 +422,7 @@ class Worker:
 
     def _profile(self, session: Session) -> None:
         self._put(Timed(session.timings(refresh=True)))
+        self._running.take_overtaken(session)
         if not self._running.has_run:
             self._running.take_rest(session)
             self._running.flush()

@@ -49,11 +49,18 @@ def read_file(path: PathLike, max_bytes: int) -> bytes:
 
 
 def write_file(path: PathLike, content: bytes) -> None:
-    """Replaces the file at `path` in one step; a link is followed, permissions are kept. Raises ProjectError."""
+    """Replaces the file at `path` in one step; a link is followed, permissions are kept. Raises ProjectError.
+
+    A pipe or device that is there is written to and stays what it is, as a shell's `>` does: renaming a file over it would
+    take it from everybody.
+    """
     file = os.fspath(path)
     target = Path(os.path.realpath(file))  # else the rename would replace a link instead of what it points to
     temporary = target.with_name(f".{target.name[:100]}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
     try:
+        if _is_special(target):
+            _write_into(target, content)
+            return
         _write_durably(temporary, content, mode=_permissions(target))
         temporary.replace(target)
         _flush_folder(target.parent)
@@ -64,6 +71,24 @@ def write_file(path: PathLike, content: bytes) -> None:
         cure = "choose another folder or free some space"
         problem = Problem("file-write", f"the file cannot be written ({reason})", cure=cure, file=file)
         raise ProjectError([problem]) from None
+
+
+def _is_special(target: Path) -> bool:
+    """Whether something is there that is neither a file nor a folder."""
+    try:
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+def _write_into(target: Path, content: bytes) -> None:
+    """Into a pipe or device that takes it at once; a pipe that nobody reads is an error, no reason to wait for ever."""
+    descriptor = os.open(target, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    if hasattr(os, "set_blocking"):
+        os.set_blocking(descriptor, True)
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.write(content)
 
 
 def _write_durably(path: Path, content: bytes, mode: int) -> None:

@@ -193,7 +193,12 @@ class Looker:
 def histogram(array: Array, bins: int = BINS) -> Histogram:
     flat = array.reshape(-1).astype(np.float64)
     finite = flat[np.isfinite(flat)]
-    counts, edges = np.histogram(finite, bins=bins)
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    # Equal numbers, and such as differ by their last bits, get a range in which all bins have a width.
+    least = max(1.0, 1e-6 * max(abs(low), abs(high)))
+    if low == high or high - low < 1e-9 * least:
+        low, high = low - least / 2, high + least / 2
+    counts, edges = np.histogram(finite, bins=bins, range=(low, high))
     return Histogram(edges, counts, flat.size - finite.size)
 
 

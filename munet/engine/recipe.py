@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from munet.engine.errors import NonFiniteError, Problem, ProjectError
+from munet.engine.errors import MunetError, NonFiniteError, Problem, ProjectError
 from munet.engine.events import Event, Finished, Paused, Progress, Saved
 from munet.engine.graph import Node, Run
 from munet.engine.operator import REGISTRY
@@ -20,6 +21,8 @@ from munet.engine.runfolder import RunFolder
 
 if TYPE_CHECKING:
     from munet.engine.session import Session
+
+_NEVER = 2**62  # a step that no run has
 
 
 @dataclass
@@ -78,73 +81,125 @@ def _larger_is_better(nodes: Mapping[str, Node], metric: str) -> bool:
     return False
 
 
-def follow(session: Session, total: int | None, folder: RunFolder | None) -> Iterator[Event]:
-    """Train until the run has `total` steps, or as many as its settings say. See `Session.run`."""
-    settings = session.graph.run
-    total = settings.steps if total is None else total
-    judge = judge_of(settings, session.nodes, session.metric_names)
-    if judge and folder:
-        judge.remember(folder.evaluations(session.step_count))
-    started, reason = time.perf_counter(), ""
-    while session.step_count < total and not session.stopping and not reason:
-        every = (settings.evaluate_every, settings.checkpoint_every)
-        end = min(total, *(_next_multiple(session.step_count, steps) for steps in every))
-        try:
-            yield from _recorded(session.steps_until(end, wait=end == total), folder)
-        except NonFiniteError as error:
-            # The states are those before the step that failed: worth as much as any checkpoint.
-            yield from _recorded(session.steps_until(session.step_count), folder)
-            if folder:
-                yield from _saved(session, folder, folder.checkpoint)
-                error.keep(str(folder.checkpoint), session.step_count)
-            raise
-        done = session.step_count >= total
-        if not session.stopping and (done or _is_multiple(session.step_count, settings.evaluate_every)):
+class Recipe:
+    """What is due at which step of a run, be the steps the run's own or made by others in between: timed, or one by one."""
+
+    def __init__(self, session: Session, total: int, folder: RunFolder | None):
+        self._session, self._folder, self._settings = session, folder, session.graph.run
+        self.total, self.reason = total, ""  # why it ends early
+        self._judge = judge_of(self._settings, session.nodes, session.metric_names)
+        if self._judge and folder:
+            self._judge.remember(folder.evaluations(session.step_count))
+        self._seen = session.step_count  # all that was due up to this step is done
+        self._untold: deque[Event] = deque()
+
+    @property
+    def next_due(self) -> int:
+        """The first step at which something is to be done; it is late if there are more steps than that."""
+        self._seen = min(self._seen, self._session.step_count)  # somebody may have gone back to a checkpoint
+        if self._seen >= self.total:
+            return _NEVER
+        every = (self._settings.evaluate_every, self._settings.checkpoint_every)
+        return min(self.total, *(_next_multiple(self._seen, steps) for steps in every))
+
+    def heard(self, event: Event) -> None:
+        """Steps that have finished are written into the folder, and given by the run in their order; pauses are given too."""
+        if isinstance(event, Progress) and self._folder:
+            self._folder.progress(event)
+        if isinstance(event, Progress | Paused):
+            self._untold.append(event)
+
+    def overtake(self) -> None:
+        """Do what is due before others make more steps."""
+        if self._session.step_count >= self.next_due:
+            for event in self._session.arrived():
+                self.heard(event)
+            self.do()
+
+    def untold(self) -> Iterator[Event]:
+        """What was done for the run and heard of it since the last time."""
+        while self._untold:
+            yield self._untold.popleft()
+
+    def do(self) -> None:
+        """All that is due at this step, at once: nobody may make another one in between."""
+        if self._seen >= self.total:
+            return
+        session, step, judge = self._session, self._session.step_count, self._judge
+        done = step >= self.total
+        evaluate, checkpoint = (
+            _next_multiple(self._seen, every) <= step
+            for every in (self._settings.evaluate_every, self._settings.checkpoint_every)
+        )
+        self._seen = step
+        if not session.stopping and (done or evaluate):
             metrics = session.evaluate()
             if metrics:
-                yield session.evaluated
-                yield from _judged(session, judge, metrics, folder)
+                self._untold.append(session.evaluated)
+                self._judged(metrics)
         if judge and judge.exhausted and not done:
-            reason = f"{judge.metric} has not improved for {judge.since} evaluations"
-        if folder and (done or session.stopping or reason or _is_multiple(session.step_count, settings.checkpoint_every)):
-            yield from _saved(session, folder, folder.checkpoint)
-    yield from _recorded(session.steps_until(session.step_count), folder)  # steps that were timed by themselves
+            self.reason = f"{judge.metric} has not improved for {judge.since} evaluations"
+        if done or session.stopping or self.reason or checkpoint:
+            self.save()
+
+    def save(self) -> None:
+        """The last state, where there is a folder."""
+        if self._folder:
+            self._saved(self._folder, self._folder.checkpoint)
+
+    def _judged(self, metrics: Mapping[str, float]) -> None:
+        if self._folder:
+            self._folder.report(self._session.step_count, metrics, split="test")
+        if self._judge and self._judge.improved(metrics) and self._folder and self._settings.keep_best:
+            self._saved(self._folder, self._folder.best)
+
+    def _saved(self, folder: RunFolder, path: Path) -> None:
+        folder.settle()
+        try:
+            self._session.save(path)
+        except ProjectError as error:
+            folder.go_on_after(error)
+        else:
+            self._untold.append(self._session.tell(Saved(str(path), self._session.step_count)))
+
+
+def follow(session: Session, recipe: Recipe, folder: RunFolder | None) -> Iterator[Event]:
+    """Train until the run has all its steps. See `Session.run`."""
+    started, total = time.perf_counter(), recipe.total
+    while session.step_count < total and not session.stopping and not recipe.reason:
+        end = recipe.next_due
+        try:
+            yield from _recorded(session.steps_until(end, wait=end == total), recipe)
+        except NonFiniteError as error:
+            # The states are those before the step that failed: worth as much as any checkpoint.
+            yield from _recorded(session.steps_until(session.step_count), recipe)
+            if folder:
+                recipe.save()
+                yield from recipe.untold()
+                error.keep(str(folder.checkpoint), session.step_count)
+            raise
+        try:
+            recipe.do()
+        except MunetError:
+            yield from recipe.untold()  # what went well before
+            raise
+        yield from recipe.untold()
+    yield from _recorded(session.steps_until(session.step_count), recipe)  # steps that were timed by themselves
     if folder:
         folder.settle()
     wall_s = time.perf_counter() - started
-    yield session.tell(Finished(session.step_count, dict(session.metrics), wall_s, session.stopping or bool(reason), reason))
+    stopped = session.stopping or bool(recipe.reason)
+    yield session.tell(Finished(session.step_count, dict(session.metrics), wall_s, stopped, recipe.reason))
 
 
-def _recorded(events: Iterator[Event], folder: RunFolder | None) -> Iterator[Event]:
-    """Progress and pauses, progress written into the folder."""
+def _recorded(events: Iterator[Event], recipe: Recipe) -> Iterator[Event]:
+    """Progress and pauses, and before each what others have made of the run meanwhile."""
     for event in events:
-        if isinstance(event, Progress) and folder:
-            folder.progress(event)
-        if isinstance(event, Progress | Paused):
-            yield event
-
-
-def _judged(session: Session, judge: Judge | None, metrics: Mapping[str, float], folder: RunFolder | None) -> Iterator[Event]:
-    if folder:
-        folder.report(session.step_count, metrics, split="test")
-    if judge and judge.improved(metrics) and folder and session.graph.run.keep_best:
-        yield from _saved(session, folder, folder.best)
-
-
-def _saved(session: Session, folder: RunFolder, path: Path) -> Iterator[Event]:
-    folder.settle()
-    try:
-        session.save(path)
-    except ProjectError as error:
-        folder.go_on_after(error)
-    else:
-        yield session.tell(Saved(str(path), session.step_count))
-
-
-def _is_multiple(step: int, every: int) -> bool:
-    return every > 0 and step % every == 0
+        recipe.heard(event)
+        yield from recipe.untold()
+    yield from recipe.untold()
 
 
 def _next_multiple(step: int, every: int) -> int:
     """The next step at which something is due that is done every so many steps; far away if it never is."""
-    return (step // every + 1) * every if every > 0 else 2**62
+    return (step // every + 1) * every if every > 0 else _NEVER

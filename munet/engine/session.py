@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from weakref import ref
 
 from numpy.typing import ArrayLike
 
@@ -27,7 +28,7 @@ from munet.engine.compile import compile_program
 from munet.engine.errors import MunetError, Problem, ProjectError
 from munet.engine.evaluation import Evaluation, write_data
 from munet.engine.events import Carried, Evaluated, Event, EventPage, EventRing, Finished
-from munet.engine.execute.base import Array, Executor
+from munet.engine.execute.base import Array, Executor, PassTime
 from munet.engine.execute.choose import open_executor
 from munet.engine.files import PathLike
 from munet.engine.graph import Graph, Node
@@ -41,7 +42,7 @@ from munet.engine.prediction import Histogram, Looker, Summary, histogram, summa
 from munet.engine.profiling import Timings, timings_of
 from munet.engine.program import Program
 from munet.engine.project import dump_project, load_project
-from munet.engine.recipe import follow
+from munet.engine.recipe import Recipe, follow
 from munet.engine.renaming import renaming
 from munet.engine.replacing import Running, succeed
 from munet.engine.reporting import loss_of, report_of
@@ -72,6 +73,7 @@ class Session:
         self._looker: Looker | None = None
         self._backward: Backward | None = None
         self._timings: Timings | None = None
+        self._followed: ref[Recipe] | None = None  # lives as long as the run that follows it
 
     @classmethod
     def open(
@@ -140,17 +142,42 @@ class Session:
             yield self.tell(event) if isinstance(event, Finished) else event
 
     def run(self, total: int | None = None, folder: RunFolder | None = None) -> Iterator[Event]:
-        """The project's recipe: train until the run has `total` steps; evaluate and save as its settings say, and at the end."""
+        """The project's recipe: train until the run has `total` steps; evaluate and save as its settings say, and at the end.
+
+        Steps that `step`, `profile` and `timings` make in between count, and what is due at one of them is done there.
+        """
         self._training.stopping = False
-        yield from follow(self, total, folder)
+        recipe = Recipe(self, self.graph.run.steps if total is None else total, folder)
+        self._followed = ref(recipe)
+        return follow(self, recipe, folder)
 
     def step(self, count: int = 1) -> dict[str, float]:
         """Train so many steps, also while paused, and give the metrics of the last; waits for them."""
         self._ensure_open()
         self._training.stopping = False
-        for _ in self._training.steps(count, heed_pause=False):
-            pass
+        recipe, end = self._recipe(), self.step_count + count
+        while True:
+            if recipe:
+                recipe.overtake()
+            part = min(end, recipe.next_due) if recipe else end
+            for event in self._training.steps(part - self.step_count, heed_pause=False):
+                if recipe:
+                    recipe.heard(event)
+            if self.step_count >= end or self.stopping:
+                break
+        if recipe:
+            recipe.overtake()
         return dict(self.metrics)
+
+    def overtaken(self) -> list[Event]:
+        """What the run that is held has to tell of steps that `step` or `profile` made; else it does when it goes on."""
+        recipe = self._recipe()
+        return list(recipe.untold()) if recipe else []
+
+    def arrived(self) -> list[Event]:
+        """Wait for what is under way; the events that nobody was given yet."""
+        self._ensure_open()
+        return self._training.arrived()
 
     def steps_until(self, end: int, *, wait: bool = True) -> Iterator[Event]:
         """Train until the run has `end` steps. `wait`: block for the last submit; else it is polled for like the others."""
@@ -306,8 +333,8 @@ class Session:
         `trace`: a file for Chrome or Perfetto.
         """
         self._ensure_open()
-        measured = [self._training.profile() for _ in range(max(1, steps))]
-        levels = [self._training.profile(levels=True) for _ in range(max(1, steps))]
+        measured = [self._timed_step() for _ in range(max(1, steps))]
+        levels = [self._timed_step(levels=True) for _ in range(max(1, steps))]
         optimisers = [name for name, node in self.nodes.items() if isinstance(REGISTRY.get(node.operator), Optimiser)]
         device = self.executor.info.name
         self._timings = timings_of(self.program, measured, device, optimisers, self._training.step_us, levels)
@@ -469,6 +496,19 @@ class Session:
 
     def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+    def _timed_step(self, levels: bool = False) -> list[PassTime]:
+        recipe = self._recipe()
+        if recipe:
+            recipe.overtake()
+        times = self._training.profile(levels)
+        if recipe:
+            recipe.overtake()
+        return times
+
+    def _recipe(self) -> Recipe | None:
+        """That of the run that is under way, held or not."""
+        return self._followed() if self._followed else None
 
     def _looking(self) -> Looker:
         if self._looker is None:

@@ -124,6 +124,12 @@ class Training:
             self._wait_for_first()
             self._waiting.append(self._take(self._flights.popleft()))
 
+    def arrived(self) -> list[Event]:
+        """Wait until nothing is under way; what nobody was told yet. Raises NonFiniteError."""
+        self.drain()
+        found, self._waiting = list(self._waiting), deque()
+        return found
+
     def settle(self) -> None:
         """Wait until nothing is under way; the results are not taken yet."""
         for ticket in self._flights:

@@ -222,3 +222,20 @@ def test_a_kill_while_saving_leaves_a_whole_checkpoint(tmp_path: Path):
             process.send_signal(signal.SIGKILL)
         arrays, header = read_checkpoint(path)
         assert (arrays["w"] == header.step).all()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
+def test_a_pipe_is_written_to_and_never_replaced(tmp_path: Path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(ProjectError, match="cannot be written"):
+        files.write_file(pipe, b"nobody reads")
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    files.write_file(pipe, b"content")
+    assert os.read(reader, 100) == b"content"
+    os.close(reader)
+    link = tmp_path / "link"
+    link.symlink_to(pipe)
+    with pytest.raises(ProjectError, match="cannot be written"):
+        files.write_file(link, b"nobody reads")
+    assert pipe.is_fifo() and sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe"]

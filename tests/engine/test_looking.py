@@ -347,3 +347,34 @@ def test_a_profiled_step_is_a_step_like_any_other(device: str):
             states.append(session.states())
     for name, array in states[0].items():
         np.testing.assert_array_equal(states[1][name], array, err_msg=name)
+
+
+# Statistics of any numbers
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        [1.15e38] * 4,
+        [3.4e38, -3.4e38],
+        [1e8, 1e8 + 8],
+        [1.0, 1.0000001],
+        [1e-45, 2e-45],
+        [1e-45, 3e38],
+        [5.0] * 3,
+        [0.0],
+        [],
+        [float("nan")],
+        [float("inf"), 1.0, -float("inf")],
+    ],
+)
+def test_statistics_of_any_numbers(numbers: list[float]):
+    array = np.array(numbers, np.float32)
+    finite = array[np.isfinite(array)]
+    found, facts = histogram(array), summary(array)
+    assert found.counts.sum() == finite.size and found.strange == facts.strange == array.size - finite.size
+    assert len(found.edges) == len(found.counts) + 1 and np.isfinite(found.edges).all()
+    assert (np.diff(found.edges) > 0).all()
+    if finite.size:
+        assert found.edges[0] <= finite.min() and finite.max() <= found.edges[-1]
+        assert (facts.minimum, facts.maximum) == (finite.min(), finite.max()) and np.isfinite([facts.mean, facts.deviation]).all()

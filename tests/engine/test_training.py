@@ -13,7 +13,7 @@ import safetensors.numpy
 import munet
 from munet.engine.checkpoint import read_checkpoint
 from munet.engine.errors import CheckpointError, ProjectError
-from munet.engine.events import Carried, Evaluated, Finished, Saved
+from munet.engine.events import Carried, Evaluated, Finished, Progress, Saved
 from munet.engine.graph import Graph, Run
 from munet.engine.project import dump_project, parse_project
 from munet.engine.recipe import Judge, judge_of
@@ -117,6 +117,53 @@ def test_a_resumed_run_ends_where_a_whole_one_does(tmp_path: Path):
         assert last.step == 40
     steps = [json.loads(line)["step"] for line in (folder.path / "metrics.jsonl").read_text().splitlines() if "test" in line]
     assert steps == [10, 20, 30, 40]
+
+
+@on_devices
+@pytest.mark.parametrize("every", [1, 7])
+def test_steps_made_in_between_skip_nothing_that_is_due(device: str, every: int, tmp_path: Path):
+    """Timed steps, and steps one by one while the run is held, cross the steps at which something is due."""
+    run = Run(steps=70, seed=1, evaluate_every=every, checkpoint_every=2 * every, keep_best=True)
+    folder = RunFolder(tmp_path / "run")
+    with munet.Session.open(spiral(run=run), device) as session:
+        folder.start(session.graph, session.seed, session.executor.info)
+        events = []
+        for event in session.run(folder=folder):
+            events.append(event)
+            match event:
+                case Progress() if session.step_count < 50:
+                    session.profile(2)
+                case Evaluated() if session.step_count < 50:
+                    session.step(9)
+                case Saved() if session.step_count < 60:
+                    session.timings(refresh=True)
+        best = [e.step for e in events if isinstance(e, Saved) and e.path == str(folder.best)]
+    due = list(range(every, 71, every))
+    steps = [e.step for e in events if isinstance(e, Evaluated)]
+    assert steps == (due if due[-1] == 70 else [*due, 70])
+    saved = [e.step for e in events if isinstance(e, Saved) and e.path == str(folder.checkpoint)]
+    assert saved == list(range(2 * every, 71, 2 * every))
+    assert best and set(best) <= set(steps) and read_checkpoint(folder.best)[1].step == best[-1]
+    told = [e.step for e in events if isinstance(e, Progress | Evaluated)]
+    assert told == sorted(told)
+    rows = [(e.first_step, e.step) for e in events if isinstance(e, Progress)]
+    assert [end for _, end in rows[:-1]] == [first for first, _ in rows[1:]] and (rows[0][0], rows[-1][1]) == (0, 70)
+    written = [json.loads(line) for line in (folder.path / "metrics.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in written] == sorted(line["step"] for line in written)
+    assert [line["step"] for line in written if line["split"] == "test"] == steps
+
+
+def test_patience_counts_each_evaluation_when_steps_are_timed():
+    run = Run(steps=1000, seed=1, evaluate_every=10, patience=3)
+    graph = replace(spiral(run=run), nodes={**spiral().nodes, "rate": _rate(0.0)})
+    with munet.Session.open(graph, "cpu") as session:
+        found = []
+        for event in session.run():
+            found.append(event)
+            if isinstance(event, Progress) and session.step_count < 37:
+                session.profile(1)
+        assert [e.step for e in found if isinstance(e, Evaluated)] == [10, 20, 30, 40]
+        assert isinstance(found[-1], Finished) and found[-1].reason == "loss has not improved for 3 evaluations"
 
 
 # Given weights

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from munet import DeviceLost, Edge, Finished, Graph, Node, OutOfDeviceMemory, Saved, Session
+from munet import DeviceLost, Edge, Evaluated, Finished, Graph, Node, OutOfDeviceMemory, Saved, Session
 from studio.commands import SetParam
 from studio.document import Document
 from studio.jobs import Jobs
@@ -125,6 +125,20 @@ def test_a_run_from_start_to_end(desk: Desk):
     assert all(m.rows.shape[1] == len(m.names) for m in metrics)
     desk.jobs.submit(Run(50))
     desk.until(lambda message: isinstance(message, Metrics) and message.step == 50)
+
+
+def test_timed_steps_and_single_ones_skip_no_evaluation(desk: Desk):
+    graph = xor(400)
+    desk.open(replace(graph, run=replace(graph.run, evaluate_every=7)))
+    desk.jobs.submit(Run())
+    for _ in range(3):
+        desk.jobs.submit(Profile(0.0))
+    desk.jobs.submit(Pause())
+    desk.jobs.submit(Step(20))
+    desk.jobs.submit(Run())
+    desk.until(lambda message: isinstance(message, Told) and isinstance(message.event, Finished))
+    steps = [m.event.step for m in desk.seen if isinstance(m, Told) and isinstance(m.event, Evaluated)]
+    assert steps == [*range(7, 400, 7), 400]
 
 
 def test_pause_keeps_the_state_step_goes_on_and_stop_ends(desk: Desk):

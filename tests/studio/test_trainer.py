@@ -171,6 +171,20 @@ def test_a_run_whose_folder_was_deleted_is_found_again(core: Core, monkeypatch: 
     assert len({str(line.words) for line in core.log.lines if "deleted during" in line.words}) == 1
 
 
+def test_a_run_whose_folder_was_deleted_while_it_was_held_can_be_saved(core: Core) -> None:
+    trainer = core.trainer
+    trainer.run()
+    until(core, lambda: runs(core) and trainer.folder is not None)
+    trainer.pause()
+    until(core, lambda: trainer.phase == messages.PAUSED)
+    folder = trainer.folder
+    assert folder is not None
+    shutil.rmtree(folder)
+    trainer.save_checkpoint()
+    until(core, lambda: trainer.saved_step == trainer.record.step)
+    assert [point.step for point in read_run(folder).checkpoints] == [trainer.record.step]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no limit of file sizes there")
 def test_a_full_disk_is_told_and_what_was_saved_before_stays(core: Core) -> None:
     import resource
