@@ -16,7 +16,7 @@ from studio.view.gui import Tag, clear, dpg
 from studio.view.machine import Machine
 
 FIGURES_SHARE, OPS_SHARE = 0.32, 0.41  # of the panel's width; the passes take the rest
-LEAST, LEAST_RIGHT = 240, 190  # pixels at scale 1; a panel that is narrower is scrolled across
+LEAST, LEAST_OPS, LEAST_RIGHT = 240, 312, 190  # pixels at scale 1; a panel that is narrower is scrolled across
 MOST_ROWS = 400  # of ops; a selection of more than that is cut off, and said so
 LIST: dict[str, Any] = {
     "header_row": False, "row_background": True, "borders_innerH": True, "no_pad_outerX": True,
@@ -69,7 +69,7 @@ class Fusion:
         room = dpg.get_item_rect_size(dpg.get_item_parent(self._columns))[0]
         if room != self._room:
             self._room = room
-            figures_, ops = max(room * FIGURES_SHARE, theme.px(LEAST)), max(room * OPS_SHARE, theme.px(LEAST))
+            figures_, ops = max(room * FIGURES_SHARE, theme.px(LEAST)), max(room * OPS_SHARE, theme.px(LEAST_OPS))
             dpg.configure_item(self._figures, width=int(figures_))
             dpg.configure_item(self._ops, width=int(ops))
             dpg.configure_item(self._right, width=int(max(room - figures_ - ops - theme.px(14), theme.px(LEAST_RIGHT))))
