@@ -309,7 +309,9 @@ def open_studio(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("dearpygui", "fontTools"):
             raise
-        raise usage("the studio's window needs Dear PyGui and fontTools", "pip install 'munet-studio[studio]'") from None
+        raise usage(
+            "the studio's window needs Dear PyGui and fontTools", "pip install -e '.[studio]' in the folder of MuNet Studio"
+        ) from None
     except ImportError as error:
         if "lib" not in str(error):
             raise

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from munet.engine.operator import Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Progress:
     """Steps have finished. `step` counts all steps of the run so far; `metrics` are those of the last one.
 
@@ -20,6 +20,11 @@ class Progress:
     rows: Array
     names: tuple[str, ...]
     steps_per_second: float
+
+    def __repr__(self) -> str:
+        """Without the rows: those of one event may be hundreds."""
+        metrics = ", ".join(f"{name}={value:.4g}" for name, value in self.metrics.items())
+        return f"Progress(step={self.step}, {metrics}, {self.steps_per_second:,.4g} steps/s)"
 
     @property
     def first_step(self) -> int:

@@ -55,6 +55,9 @@ def write_file(path: PathLike, content: bytes) -> None:
     take it from everybody.
     """
     file = os.fspath(path)
+    if "\0" in file:
+        problem = Problem("file-write", "the file cannot be written (its name holds a zero byte)", file=file.replace("\0", "\\0"))
+        raise ProjectError([problem])
     target = Path(os.path.realpath(file))  # else the rename would replace a link instead of what it points to
     temporary = target.with_name(f".{target.name[:100]}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
     try:

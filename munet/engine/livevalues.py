@@ -82,9 +82,12 @@ def _checked(live: Mapping[str, float], flat: Graph, node: str, param: str, valu
     if isinstance(value, np.generic | np.ndarray) and value.size == 1:
         value = value.item()  # what metrics and states are made of
     try:
-        return float(declared.params[param].check(param, value))
+        number = float(declared.params[param].check(param, value))
     except ShapeError as error:
         raise ProjectError([error.problem.at(node=node)]) from None
+    if abs(number) > float(np.finfo(np.float32).max):
+        raise _refused("bad-parameter", f"{param} is {number:g}", "it is a number that f32 can hold", node, param)
+    return number
 
 
 def _refused(code: str, found: str, rule: str, node: str, param: str, cure: str = "") -> ProjectError:

@@ -134,6 +134,10 @@ class Looker:
             if node not in self._sources():
                 known = f"sources: {', '.join(self._sources()) or 'none'}"
                 raise _problem("unknown-source", f'there is no source "{node}" to give something for', rule=known)
+            try:
+                array = np.asarray(array)
+            except (TypeError, ValueError) as error:
+                raise _problem("wrong-dtype", f"{name} is no array of numbers ({error})", node=node) from None
             declared = REGISTRY[self._flat.nodes[node].operator]
             socket = socket or next(iter(declared.outputs))
             if socket not in declared.outputs:

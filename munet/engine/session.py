@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any
 from weakref import ref
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from munet.engine import inspect
@@ -137,6 +138,7 @@ class Session:
 
         While paused it yields Paused each time that more is asked for, so that its caller can do other things meanwhile.
         """
+        _whole("steps", steps)
         self._training.stopping = False
         for event in self.steps_until(self.step_count + steps):
             yield self.tell(event) if isinstance(event, Finished) else event
@@ -154,6 +156,7 @@ class Session:
     def step(self, count: int = 1) -> dict[str, float]:
         """Train so many steps, also while paused, and give the metrics of the last; waits for them."""
         self._ensure_open()
+        _whole("count", count)
         self._training.stopping = False
         recipe, end = self._recipe(), self.step_count + count
         while True:
@@ -269,6 +272,8 @@ class Session:
 
     def samples(self, count: int | None = None) -> dict[str, Array]:
         """Held-out samples by "node.socket" of the sources: all, or `count` of them, always the same ones."""
+        if count is not None:
+            _whole("count", count, least=1)
         return dict(held_out(self._lowered, count))
 
     def look(self, sockets: str | Sequence[str], samples: int = 64) -> dict[str, Array]:
@@ -518,3 +523,8 @@ class Session:
     def _ensure_open(self) -> None:
         if self._closed:
             raise MunetError("the session is closed")
+
+
+def _whole(name: str, number: object, least: int = 0) -> None:
+    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
+        raise MunetError(f"{name} is {str(number)[:60]!r}, but it must be a whole number, at least {least}")

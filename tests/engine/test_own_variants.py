@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from munet import shaders
 from munet.engine import settings
 from munet.engine.codegen.asset_choice import choose
-from munet.engine.codegen.own_variants import set_used, whole_asset
+from munet.engine.codegen.own_variants import faults, set_used, used, whole_asset
 from munet.engine.codegen.shader_asset import GENERIC, load_asset
 from munet.engine.codegen.verdicts import Judged, generated_us, keep_judged, keep_times, known_of, record_of
 from munet.engine.device import DeviceInfo
@@ -178,3 +179,26 @@ def test_damaged_records_count_as_nothing():
         assert chosen() == "tiled"
     keep_judged(asset, tiled, tiled.configurations[0], GPU, FINE)
     assert len(record_of(asset, tiled, GPU).judged) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
+@pytest.mark.parametrize("kind", ["pipe", "deep", "folder"])
+def test_a_strange_list_of_used_variants_is_passed_over(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("MUNET_SHADERS", str(tmp_path))
+    path = tmp_path / "used.json"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "deep":
+        path.write_text("[" * 100_000)
+    else:
+        path.mkdir()
+    assert used("contraction") == ()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
+def test_a_pipe_in_place_of_a_variant_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("MUNET_SHADERS", str(tmp_path))
+    (tmp_path / "contraction").mkdir()
+    os.mkfifo(tmp_path / "contraction" / "mine.comp")
+    found = faults("contraction")
+    assert [mark.message for fault in found for mark in fault.marks if "this is a pipe" in mark.message]

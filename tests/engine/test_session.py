@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -191,6 +192,7 @@ def test_live_values_take_effect_without_compiling(device: str):
         ("one", "out_features", 9, "not-live"),
         ("learn", "lr", -1.0, "bad-parameter"),
         ("learn", "lr", float("nan"), "bad-parameter"),
+        ("learn", "lr", 1e39, "bad-parameter"),
     ],
 )
 def test_what_cannot_be_set(node: str, param: str, value: float, code: str):
@@ -200,6 +202,28 @@ def test_what_cannot_be_set(node: str, param: str, value: float, code: str):
             session.set(node, param, value)
         assert [problem.code for problem in caught.value.problems] == [code]
         assert session.live == live
+
+
+@pytest.mark.parametrize("count", [1.5, "3", -1, None, True])
+def test_counts_are_whole_numbers(count: Any):
+    with munet.Session.open(xor(), "cpu") as session:
+        with pytest.raises(MunetError, match="a whole number"):
+            session.step(count)
+        with pytest.raises(MunetError, match="a whole number"):
+            list(session.train(count))
+        with pytest.raises(MunetError, match="a whole number"):
+            session.samples(0)
+        assert session.step_count == 0
+
+
+def test_arguments_of_other_kinds_say_what_is_expected(tmp_path: Path):
+    with pytest.raises(MunetError, match="auto, vulkan:N or cpu"):
+        munet.Session.open(xor(), None)  # type: ignore[arg-type]
+    with munet.Session.open(xor(), "cpu") as session:
+        with pytest.raises(MunetError, match="cannot be written"):
+            session.save("a\0b")
+        with pytest.raises(MunetError, match="is no array of numbers"):
+            session.predict({"points": [[0, 1], [1]]})
 
 
 # The whole recipe

@@ -28,7 +28,7 @@ def what_is_missing() -> str:
     if not sys.platform.startswith("linux"):
         return "tests of the window need X11"
     if importlib.util.find_spec("dearpygui") is None:
-        return "dearpygui is not installed: pip install 'munet-studio[studio]'"
+        return "dearpygui is not installed: pip install -e '.[studio]'"
     gone = [program for program in ("Xvfb", "xdotool") if shutil.which(program) is None]
     if gone:
         return f"{' and '.join(gone)} not found: {APT}"

@@ -111,7 +111,7 @@ def spent_within_s(pid: int, span_s: float) -> float:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere there is always a display")
 def test_without_a_display_it_says_so(tmp_path: Path) -> None:
     if importlib.util.find_spec("dearpygui") is None:
-        pytest.skip("dearpygui is not installed: pip install 'munet-studio[studio]'")
+        pytest.skip("dearpygui is not installed: pip install -e '.[studio]'")
     environ = environment(None, tmp_path, tmp_path)
     for display in ({}, {"DISPLAY": ":9871"}):  # none, and one that nobody answers for
         done = run(["-m", "munet", "studio", "xor"], environ | display)
@@ -123,7 +123,7 @@ def test_without_the_toolkit_it_says_what_to_install(tmp_path: Path) -> None:
     hide = "import sys; sys.modules['dearpygui'] = None; sys.argv = ['munet', 'studio']; from munet.cli import main; main()"
     done = run(["-c", hide], environment(None, tmp_path, tmp_path))
     assert done.code == 2
-    assert "pip install 'munet-studio[studio]'" in done.err and "Traceback" not in done.err
+    assert "pip install -e '.[studio]'" in done.err and "Traceback" not in done.err
 
 
 def test_without_a_library_of_the_toolkit_it_names_it(tmp_path: Path) -> None:

@@ -14,7 +14,10 @@ from typing import Any, NoReturn
 
 from munet.engine.assets import shaders_root
 from munet.engine.codegen.formula import Formula, FormulaError
-from munet.engine.errors import DeclarationError
+from munet.engine.errors import DeclarationError, ProjectError
+from munet.engine.files import read_file
+
+MAX_SOURCE_BYTES = 10_000_000  # of a shader; also a pipe or device in its place is refused, which would never end
 
 OPENING, CLOSING = "/*--- munet-shader", "---*/"
 _AT_LINE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)")
@@ -114,11 +117,11 @@ def extension_lines(source: str) -> Iterator[tuple[str, int]]:
 def _text(path: Path) -> str:
     """Lines end in "\\n", however the file has them; a byte order mark is left out."""
     try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise DeclarationError(f"{title_of(path)}: is missing.") from None
-    except OSError as problem:
-        raise DeclarationError(f"{title_of(path)}: cannot be read: {problem}.") from problem
+        content = read_file(path, MAX_SOURCE_BYTES)
+    except ProjectError as error:
+        problem = error.problems[0]
+        found = "is missing" if problem.code == "file-missing" else f"cannot be read: {problem.found}"
+        raise DeclarationError(f"{title_of(path)}: {found}.") from None
     try:
         text, bad = content.decode("utf-8-sig"), content.find(b"\0")
     except UnicodeDecodeError as problem:

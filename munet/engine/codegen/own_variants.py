@@ -27,6 +27,7 @@ from munet.engine.strict_json import parse_json
 USED_BYTES = 2**20
 
 _log = logging.getLogger(__name__)
+MAX_USED_BYTES = 1_000_000
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _MARK = re.compile(r"^(.*?):(\d+): (.*)$")
 

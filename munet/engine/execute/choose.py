@@ -46,9 +46,9 @@ def device_info(device: str = "auto") -> DeviceInfo:
 
 def device_index(device: str) -> int | None:
     """The N of "vulkan:N"; None leaves the choice open. Raises DeviceUnavailable for a name of another form."""
-    kind, _, number = device.partition(":")
+    kind, _, number = str(device).partition(":")
     if device in ("auto", "vulkan"):
         return None
     if kind == "vulkan" and number.isascii() and number.isdecimal() and len(number) < 6:
         return int(number)
-    raise DeviceUnavailable(f'there is no device "{device[:40]}"; say auto, vulkan:N or cpu')
+    raise DeviceUnavailable(f'there is no device "{str(device)[:40]}"; say auto, vulkan:N or cpu')
