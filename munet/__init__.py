@@ -27,6 +27,7 @@ from munet.engine.errors import (
     ShaderError,
 )
 from munet.engine.events import Carried, Evaluated, Event, EventPage, Finished, Paused, Progress, Saved
+from munet.engine.extent import too_large
 from munet.engine.files import read_file, take_lock, write_file
 from munet.engine.graph import Edge, Frame, Graph, Node, Run
 from munet.engine.lower import lower
@@ -45,7 +46,7 @@ __all__ = [
     "Session", "RunFolder", "Event", "EventPage", "Progress", "Evaluated", "Saved", "Finished", "Paused", "Carried",
     "inspect", "shaders",
     "Graph", "Node", "Edge", "Frame", "Run",
-    "load_project", "parse_project", "dump_project", "save_project", "lower", "validate", "remarks",
+    "load_project", "parse_project", "dump_project", "save_project", "too_large", "lower", "validate", "remarks",
     "flatten", "interface", "promoted_targets", "Interface", "Border", "Promoted",
     "id_fault", "read_file", "parse_json", "take_lock", "write_file",
     "bundled_project", "bundled_projects", "has_display", "text_editor",

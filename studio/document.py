@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from munet import Edge, Graph
+from munet import Edge, Graph, too_large
 from studio.edits import SUBGRAPH, EditRefused
 from studio.lineage import UNMOVED, Chain, Lineage, after_moves
 from studio.texts import shown
@@ -116,6 +116,13 @@ class Step:
     merge: str = ""
 
 
+SMALL = 500  # nodes, wires and frames: as many are looked through at each edit, more where they become more
+
+
+def _size(graph: Graph) -> int:
+    return sum(len(part.nodes) + len(part.edges) + len(part.frames) for part in (graph, *graph.subgraphs.values()))
+
+
 class Document:
     """See the module's head. Only `do`, `undo` and `redo` change the graph."""
 
@@ -176,6 +183,10 @@ class Document:
             if after != before:
                 self._become(replace(after, graph=before.graph))
             return False
+        if _size(after.graph) > max(_size(before.graph), SMALL) or _size(after.graph) <= SMALL:
+            why = too_large(after.graph)
+            if why:
+                raise EditRefused("the drawing would be too large to be saved", why, "take something away first")
         self._undone.clear()
         self._record(Step(command.label, before, after, command.merge))
         self._become(after)

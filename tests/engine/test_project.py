@@ -7,6 +7,7 @@ import math
 import os
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from munet.engine import files
 from munet.engine.errors import ProjectError
+from munet.engine.extent import too_large
 from munet.engine.graph import Edge, Frame, Graph, Node, Run
 from munet.engine.project import MAX_BYTES, dump_project, load_project, migrate, parse_project, save_project, schema
 from munet.engine.project_model import id_fault
@@ -209,6 +211,23 @@ def test_hostile_text_is_refused_soon(text: str, code: str):
     assert len(caught.value.problems) <= 51
     assert len(str(caught.value)) < 20_000
     assert time.process_time() - start < 5  # about 0.5 s; of the process, since the machine may be busy
+
+
+def test_what_a_file_cannot_hold_is_known_before_it_is_written():
+    """Copies of a node with all that one can have: nearly the largest graph that may be is written, a larger one is not."""
+    params = {"p": 1, "l": [1.0, [2.0, math.inf]], "e": [], "n": math.nan}
+    full = Node("a", "relu", params, position=(0.5, 1.0), muted=True, note="n", frozen=True)
+
+    def of(count: int) -> Graph:
+        nodes = {f"a{i}": replace(full, id=f"a{i}") for i in range(count)}
+        return Graph("g", nodes, tuple(Edge(f"a{i}", "y", f"a{i + 1}", "x") for i in range(count - 1)))
+
+    assert not too_large(of(6900))
+    dump_project(of(6900))
+    with pytest.raises(ProjectError, match="values"):
+        dump_project(of(7500))
+    assert "values" in too_large(of(7500))
+    assert "bytes" in too_large(replace(of(1), note="卷" * (MAX_BYTES // 3))) and not too_large(Graph())
 
 
 def test_depth_inside_strings_does_not_count():

@@ -13,6 +13,7 @@ from studio.commands import (
     AddNode,
     Connect,
     Delete,
+    Duplicate,
     EditFrame,
     InsertOnWire,
     Move,
@@ -65,6 +66,19 @@ def test_replacing_a_wire_is_one_step_of_undo():  # CASES 48
     document.undo()
     assert document.graph == graph
     assert document.undo() == ""
+
+
+def test_a_drawing_grows_no_larger_than_a_file_may_be():
+    document = Document(Graph(nodes={"a": Node("a", "constant", {"value": (1.0,) * 30_000})}))
+    with pytest.raises(EditRefused, match="too large to be saved"):
+        for _ in range(12):
+            document.select_all()
+            document.do(Duplicate())
+    assert len(document.graph.nodes) == 8
+    assert parse_project(dump_project(document.graph)) == document.graph
+    document.do(SetField(("a",), "note", "x"))
+    with pytest.raises(EditRefused, match="bytes"):
+        Document(chain("relu")).do(SetField(("a",), "note", "x" * 2**24))
 
 
 def test_variadic_sockets_keep_several_wires_in_order():
