@@ -21,7 +21,7 @@ ORDER = """
     graph device
     index scalar kernels formulas operator declaring coordinates ir/verify ir/evaluate
     hostscalar philox builder initial
-    files strict_json project_model project
+    files strict_json project_model project extent
     autodiff subgraphs structure optimising lower validate
     transforms/ codegen/ passlist program plan/ emit compile
     execute/

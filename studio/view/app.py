@@ -331,10 +331,11 @@ class App:
 
     def _sync_rest(self) -> None:
         core = self.core
-        if core.opened_version != self._opened_seen:  # whoever opens a project wants to see it
+        asks = self.dialogs.is_open  # another window in front would close it
+        if core.opened_version != self._opened_seen and not asks:  # whoever opens a project wants to see it
             self._opened_seen = core.opened_version
             self.panels.show("graph")
-        if core.trainer.refusals != self._refusals_seen:  # whoever is told of problems wants to see them
+        if core.trainer.refusals != self._refusals_seen and not asks:  # whoever is told of problems wants to see them
             self._refusals_seen = core.trainer.refusals
             self.panels.show("problems")
         if core.status_version != self._status_seen:

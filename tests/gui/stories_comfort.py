@@ -365,8 +365,10 @@ def recovery(hand: Hand) -> None:
     hand.picture("recovery")
     hand.key("Escape")
     assert lost.file.exists() and not app.dialogs.is_open, "what is put off is not thrown away"
+    app.actions.open_path(PROJECTS / "xor.json")  # as where the command line names a project
     offer_recovery(app)
     hand.frames(4)
+    assert app.dialogs.is_open
     hand.press(app.dialogs.buttons["Recover"])
     hand.frames(4)
     assert core.document.name == "lost work" and core.document.dirty and not app.comfort.start.is_shown
