@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from studio.messages import Metrics
 
 MAX_POINTS = 4000
 MAX_EVALUATIONS = 2000
+
+Table = Mapping[str, tuple[Sequence[int], Sequence[float]]]
 
 
 @dataclass
@@ -106,6 +108,13 @@ class Record:
         self.step = step
         self.version += 1
 
+    def take_up(self, series: Table, held_out: Table) -> None:
+        """What another run has recorded, as this one goes on from it."""
+        self.clear()
+        self.series = {name: Series(list(steps), list(values)) for name, (steps, values) in series.items()}
+        self.held_out = {name: Points(list(steps), list(values)) for name, (steps, values) in held_out.items()}
+        self.version += 1
+
     def stand_at(self, step: int) -> None:
         """The run stands at a step, whatever was heard of those before."""
         self.step = step
@@ -116,6 +125,12 @@ class Record:
         self.held_out.clear()
         self.step, self.steps_per_second = 0, 0.0
         self.version += 1
+
+    @property
+    def tables(self) -> tuple[Table, Table]:
+        """(steps, values) by metric: of training, and of the held-out samples."""
+        train = {name: (found.steps, found.values) for name, found in self.series.items()}
+        return train, {name: (found.steps, found.values) for name, found in self.held_out.items()}
 
     @property
     def last(self) -> dict[str, float]:

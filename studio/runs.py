@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import platformdirs
@@ -32,6 +33,11 @@ def folder_of(project: Path | None, name: str, root: Path | None = None) -> Path
     plain = re.sub(r"[^\w-]+", "-", known).strip("-")[:40] or "untitled"
     mark = hashlib.sha256(os.fsencode(project.resolve())).hexdigest()[:8] if project is not None else "unsaved"
     return (root or home()) / f"{plain}-{mark}"
+
+
+def new_name() -> str:
+    """For a project that has no name yet: no other one has the same."""
+    return f"untitled-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
 
 
 def new_folder(parent: Path) -> Path:
@@ -91,22 +97,21 @@ def told(found: Sequence[str]) -> str:
 # -- figures for lists -----------------------------------------------------------------------------------------------------
 
 
-def last_loss(run: PastRun) -> float | None:
-    for name, (_, values) in run.series.items():
+def last_loss(series: Mapping[str, tuple[Sequence[int], Sequence[float]]]) -> float | None:
+    for name, (_, values) in series.items():
         if name.split(".")[-1].startswith("loss") and values:
             return values[-1]
     return None
 
 
-def best_metric(run: PastRun) -> tuple[str, float] | None:
-    """The best held-out value of what the run is judged by; without one, of the first metric that is no loss, or of the loss."""
-    names = [name for name in run.evaluations if run.evaluations[name][1]]
-    judged = run.graph.run.judged_by
+def best_metric(evaluations: Mapping[str, tuple[Sequence[int], Sequence[float]]], judged: str) -> tuple[str, float] | None:
+    """The best held-out value of what a run is judged by; without one, of the first metric that is no loss, or of the loss."""
+    names = [name for name in evaluations if evaluations[name][1]]
     others = [name for name in names if not is_loss(name)]
     name = judged if judged in names else (others or names or [""])[0]
     if not name:
         return None
-    values = [value for value in run.evaluations[name][1] if value == value]
+    values = [value for value in evaluations[name][1] if value == value]
     if not values:
         return None
     return name, min(values) if is_loss(name) else max(values)

@@ -23,6 +23,7 @@ from munet.engine.operator import Array
 from munet.engine.version import VERSION
 
 FORMAT = 1
+HELD_OUT = "test."  # before the names of metrics of evaluations
 _KEY = "munet"
 _HEADER_BYTES = 100_000_000  # safetensors takes no longer header
 _SHOWN = 5  # differences listed in an error
@@ -36,6 +37,7 @@ class Header:
     step: int
     live: Mapping[str, float] = field(default_factory=dict)
     drawn: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict)  # of that very step, evaluations as "test.loss"
     device: str = ""
     project: str = ""  # the text of the project file
     project_sha256: str = ""
@@ -147,6 +149,6 @@ def _check_header(header: Header) -> None:
     numbers: list[Any] = [header.seed, header.step]
     if any(type(number) is not int for number in numbers) or header.step < 0:
         raise ValueError("its seed and step are not whole numbers")
-    for table in (header.live, header.drawn):
+    for table in (header.live, header.drawn, header.metrics):
         if not isinstance(table, dict) or not all(isinstance(v, int | float) and not isinstance(v, bool) for v in table.values()):
-            raise ValueError("its live values are not numbers")
+            raise ValueError("its live values or metrics are not numbers")

@@ -6,13 +6,14 @@ A folder of `munet run --out` and one of the studio are the same. Long series ar
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from munet.engine.checkpoint import read_header
+from munet.engine.checkpoint import HELD_OUT, read_header
 from munet.engine.errors import MunetError, Problem, ProjectError
 from munet.engine.files import PathLike, read_file
 from munet.engine.graph import Graph
@@ -142,20 +143,22 @@ def _checkpoints(path: Path, series: Series, evaluations: Series) -> tuple[tuple
     faults: list[str] = []
     for file in sorted(path.glob("*.safetensors")):
         try:
-            step, facts = read_header(file).step, file.stat()
+            header, facts = read_header(file), file.stat()
         except (MunetError, OSError) as error:
             faults.append(str(error))
             continue
-        metrics = _at(step, series) | {f"test.{name}": value for name, value in _at(step, evaluations).items()}
+        step = header.step
+        evaluated = {f"{HELD_OUT}{name}": value for name, value in _at(step, evaluations).items()}
+        metrics = _at(step, series) | evaluated | dict(header.metrics)
         found.append(Checkpoint(str(file), step, facts.st_mtime, facts.st_size, metrics))
     return tuple(sorted(found, key=lambda checkpoint: (checkpoint.step, checkpoint.path))), tuple(faults)
 
 
 def _at(step: int, table: Series) -> dict[str, float]:
-    """The metrics told last, up to a step."""
+    """The metrics of a step, of those that were written down for it."""
     found: dict[str, float] = {}
     for name, (steps, values) in table.items():
-        place = next((i for i in range(len(steps) - 1, -1, -1) if steps[i] <= step), None)
-        if place is not None:
+        place = bisect_right(steps, step) - 1
+        if place >= 0 and steps[place] == step:
             found[name] = values[place]
     return found

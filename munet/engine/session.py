@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from munet.engine import inspect
 from munet.engine.assets import bundled_project
 from munet.engine.backward import Backward, Gradients
-from munet.engine.checkpoint import Header, hash_of, write_arrays, write_checkpoint
+from munet.engine.checkpoint import HELD_OUT, Header, hash_of, write_arrays, write_checkpoint
 from munet.engine.compile import compile_program
 from munet.engine.errors import MunetError, Problem, ProjectError
 from munet.engine.evaluation import Evaluation, write_data
@@ -375,7 +375,9 @@ class Session:
         self._ensure_open()
         self._training.drain()  # a step that fails must not be counted in the header
         text = dump_project(self.graph)
+        held_out = self.evaluated.metrics if self.evaluated.step == self.step_count else {}
         header = Header(
+            metrics=self.metrics | {f"{HELD_OUT}{name}": value for name, value in held_out.items()},
             seed=self.seed,
             step=self.step_count,
             live=dict(self.live),
@@ -397,6 +399,8 @@ class Session:
         renames = renaming(renamed)
         found = restored(self.program, path, partial=partial, renames=renames, nodes=self.nodes)
         self._training.go_on_from(found.header, found.states, renames)
+        metrics = {key.removeprefix(HELD_OUT): v for key, v in found.header.metrics.items() if key.startswith(HELD_OUT)}
+        self.evaluated = Evaluated(found.header.step, metrics)
         self.tell(Carried(found.header.step, "checkpoint", found.kept, found.started, found.dropped))
         return found.header
 

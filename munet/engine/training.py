@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from munet.engine.builder import FAILED, STAMP, STAMP_RANGE
-from munet.engine.checkpoint import Header
+from munet.engine.checkpoint import HELD_OUT, Header
 from munet.engine.diagnose import find_culprit
 from munet.engine.errors import NonFiniteError, OutOfDeviceMemory
 from munet.engine.evaluation import ring_capacity
@@ -74,6 +74,7 @@ class Training:
         self.drain()
         write_states(self.executor, self.program, states)
         self.step_count, self.seed = header.step, header.seed
+        self.metrics = {name: value for name, value in header.metrics.items() if not name.startswith(HELD_OUT)}
         drawn = renames.live_now(header.drawn, self.live)
         for key, value in renames.live_now(header.live, self.live).items():
             if drawn.get(key) == self.lowered.live.get(key):

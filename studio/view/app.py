@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from studio import frametimes
+from studio import frametimes, messages
 from studio.files import slug
 from studio.frametimes import FrameTimes, Times
 from studio.preferences import Preferences
@@ -83,6 +83,7 @@ class App:
         self._drawn = 0  # frames since all that is seen was made
         self._waking, self._typed = Waking(), False
         self._sleeps = False
+        self._phase_seen = ""
         self._titled, self._status_seen, self._opened_seen, self._refusals_seen = "", -1, 0, 0
         self._anew, self._lay_again = False, False
         self._stats, self._stats_at = stats, 0.0
@@ -338,6 +339,11 @@ class App:
         if core.trainer.refusals != self._refusals_seen and not asks:  # whoever is told of problems wants to see them
             self._refusals_seen = core.trainer.refusals
             self.panels.show("problems")
+        if core.trainer.phase != self._phase_seen:
+            self._phase_seen = core.trainer.phase
+            begins = self._phase_seen == messages.RUNNING and not core.trainer.record.step
+            if begins and self.panels.is_seen("problems") and not self.problems.all:
+                self.panels.show("plots")  # whoever begins to train wants to see the curve, not that nothing is wrong
         if core.status_version != self._status_seen:
             self._status_seen = core.status_version
             words = core.message.partition("\n")[0]

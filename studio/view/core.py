@@ -29,6 +29,7 @@ from studio.texts import shown, text
 from studio.tools import Tool
 from studio.view.trainer import Trainer
 
+MESSAGE_STAYS_S, ERROR_STAYS_S = 10.0, 30.0  # in the status line
 SCENE_S = 0.006  # of a frame, for taking a large change of the drawing into the scene
 
 
@@ -45,6 +46,7 @@ class Core:
         self.findings, self.findings_version = Findings(), 0
         self.problems: dict[str, list[Problem]] = {}  # of the drawing that is shown, by node
         self.message, self.message_is_error, self.status_version = "", False, 0
+        self._said_at = 0.0
         self.log = MessageLog()
         self.opened_version = 0  # counts projects that were opened
         self.gradient_norms: dict[str, float] = {}  # by path of node; whoever looks into the run fills it
@@ -66,9 +68,16 @@ class Core:
 
     def say(self, message: str, error: bool = False) -> None:
         """The status line's message."""
-        self.message, self.message_is_error = shown(message), error
+        self.message, self.message_is_error, self._said_at = shown(message), error, time.monotonic()
         self.log.add(self.message, error)
         self.status_version += 1
+
+    def hush(self) -> None:
+        """What was said belongs to a moment that is over: the state of the run takes its place. The log keeps it."""
+        words = text(f"job.{self.trainer.phase}") if self.trainer.has_session else ""
+        if (words, False) != (self.message, self.message_is_error):
+            self.message, self.message_is_error = words, False
+            self.status_version += 1
 
     def edit(self, command: Command) -> bool:
         """Apply a command, or say why it was refused."""
@@ -77,6 +86,8 @@ class Core:
         except EditRefused as error:
             self.say(str(error), error=True)
             return False
+        if changed:
+            self.hush()
         self.refresh()
         return changed
 
@@ -129,6 +140,7 @@ class Core:
     def open(self, graph: Graph, path: Path | None, *, saved: bool = True) -> None:
         """Another project in place of this one."""
         self.trainer.close_session()
+        self.hush()
         self.tool.cancel()
         self.document.replace_all(graph, path, saved=saved)
         self.stamp = storage.stamp_of(path) if path else None
@@ -209,6 +221,8 @@ class Core:
         self.facts.poll()
         if self.shelf.poll() and self.shelf.faults:
             self.say(text("block.broken", count=len(self.shelf.faults), first=self.shelf.faults[0]), error=True)
+        if self.message and now - self._said_at > (ERROR_STAYS_S if self.message_is_error else MESSAGE_STAYS_S):
+            self.hush()
         self.autosave_if_due(now)
         self.refresh()
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from munet import MunetError, write_file
+from munet import Graph, MunetError, Problem, ProjectError, Session, write_file
 from studio import export_python, picture
 from studio.files import slug
 from studio.texts import text
@@ -59,8 +60,12 @@ class Exports:
             return
 
         def write(path: Path) -> None:
+            trainer = self._core.trainer
+            drawn = None if trainer.is_current else self._core.document.graph
+            if drawn is not None and not trainer.hand_over():  # the weights are to fit the drawing
+                return
             told = lambda result: self._core.say(text("view.exported", name=path.name))  # noqa: E731
-            if not self._core.trainer.ask("export weights", lambda session: session.export_weights(path), told, stays=True):
+            if not trainer.ask("export weights", partial(_export, path=path, drawn=drawn), told, stays=True):
                 self._core.say(text("view.no_weights"), error=True)
 
         self._ask("weights", ".safetensors", write)
@@ -81,3 +86,10 @@ class Exports:
 
         self._running += 1
         threading.Thread(target=work, name="export", daemon=True).start()
+
+
+def _export(session: Session, path: Path, drawn: Graph | None) -> None:
+    """`drawn`: the drawing that the session was asked to take before. Raises ProjectError if it could not."""
+    if drawn is not None and session.graph is not drawn:
+        raise ProjectError([Problem("older-session", text("view.older_weights"))])
+    session.export_weights(path)

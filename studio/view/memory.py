@@ -71,7 +71,7 @@ class Memory:
         self.box.sync()
         rows = (dpg.get_item_height(self._parent) - theme.px(LEAST_MAP)) // theme.px(ROW)
         self._flow.fit(dpg.get_item_width(self._parent) - theme.px(ROOM), max(LEAST_ROWS, rows))
-        drawn = (self.plan, self._area, self._by)
+        drawn = (self.plan, self._area, self._by, trainer.has_session)
         if drawn != self._drawn:
             self._drawn, self._seen = drawn, None
             self._draw()
@@ -97,7 +97,8 @@ class Memory:
         plan = self.plan
         dpg.configure_item(self.box.plot, show=plan is not None)
         if plan is None:
-            dpg.add_text(text("memory.no_session"), parent=self._flow.cell(), color=theme.DIM)
+            key = "memory.waits" if self._machine.core.trainer.has_session else "memory.no_session"
+            dpg.add_text(text(key), parent=self._flow.cell(), color=theme.DIM)
             self.map = Map((), 1.0, 1.0, ())
             return
         self.map = map_of(plan, self._passes, AREAS[self._area])

@@ -90,7 +90,7 @@ class Past:
         """Go on from the checkpoint that was written last."""
         found = runs.all_checkpoints(self.listing.runs)
         if found:
-            self._core.trainer.resume(Path(found[0][1].path))
+            self._core.trainer.resume(Path(found[0][1].path), found[0][0])
         else:
             self._core.say(text("checkpoints.none"), error=True)
 

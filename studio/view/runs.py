@@ -12,6 +12,7 @@ from munet.inspect import Checkpoint, PastRun
 from studio import runs
 from studio.figures import bytes_text
 from studio.icons import icon
+from studio.record import Table
 from studio.runlabels import LONGEST_NAME, Label
 from studio.texts import shown, text
 from studio.view import theme
@@ -21,6 +22,7 @@ from studio.view.gui import Tag, clear, dpg
 from studio.view.past import Past, date_of, size_of
 
 SHOWN = 60  # runs and checkpoints that are listed
+FOLLOW_EVERY_S = 0.25  # what the run of now has reached
 COMPARE_EVERY_S = 0.5  # the drawing with those of the runs, while it is edited
 COLUMNS = {"overlay": 30, "pin": 30, "run": 2.2, "steps": 1.0, "loss": 1.1, "best": 1.9, "differs": 2.4, "more": 74}
 OF_CHECKPOINTS = {"step": 0.8, "time": 1.0, "run": 1.5, "metrics": 3.0, "size": 0.9, "more": 130}
@@ -38,6 +40,8 @@ class Runs:
         self._optional: dict[str, Tag] = {}  # columns that a narrow panel leaves out
         self._room = 0.0
         self._lines: dict[str, tuple[PastRun, Tag, Tag]] = {}  # in what a run differs: its text and tip, by path
+        self._now: tuple[Tag, ...] = ()  # steps, loss and best value of the run that is being written
+        self._followed, self._heard = 0.0, -1
         self.checks: dict[str, Tag] = {}  # by path of the run, as the next three are
         self.pins: dict[str, Tag] = {}
         self.edits: dict[str, Tag] = {}
@@ -62,6 +66,7 @@ class Runs:
         if room and room != self._room:
             self._room = room
             self._leave_out()
+        self._follow(now)
         graph, at = self._compared
         if graph is not core.document.graph and now - at > COMPARE_EVERY_S:
             self._compared = (core.document.graph, now)
@@ -93,6 +98,7 @@ class Runs:
 
     def _show_runs(self, found: tuple[PastRun, ...]) -> None:
         clear(self._left)
+        self._now, self._heard = (), -1
         for known in (self.checks, self.pins, self.edits, self.deletes, self._lines, self._optional):
             known.clear()
         total = text("runs.total", count=len(found), size=bytes_text(sum(c.size_bytes for run in found for c in run.checkpoints)))
@@ -127,11 +133,11 @@ class Runs:
         title = theme.dress(dpg.add_text(words, color=theme.GOOD if is_now else theme.TEXT), words)
         facts = (label.note, date_of(run.started_at, seconds=True), run.device, f"seed {run.seed}", shown(run.path))
         theme.tip(title, "\n".join(filter(None, facts)))
-        dpg.add_text(f"{run.step:,}")
-        loss, best = runs.last_loss(run), runs.best_metric(run)
-        dpg.add_text("" if loss is None else f"{loss:.4g}")
-        words = "" if best is None else f"{best[0]} {best[1]:.4g}"
-        theme.tip(dpg.add_text(words), text("runs.best_tip") if words else text("runs.not_evaluated"))
+        figures = self._figures(run.step, run.series, run.evaluations, run.graph)
+        cells = [dpg.add_text(words) for words in figures]
+        theme.tip(cells[-1], text("runs.best_tip") if figures[-1] else text("runs.not_evaluated"))
+        if is_now:
+            self._now = tuple(cells)
         line = dpg.add_text("", color=theme.DIM)
         with dpg.tooltip(line, delay=0.4):
             self._lines[run.path] = run, line, theme.sized(dpg.add_text(""), wrap=400)
@@ -142,6 +148,23 @@ class Runs:
                 label=icon("delete"), small=True, callback=partial(self._ask_delete, run), enabled=not is_now
             )
             theme.tip(button, text("runs.in_use" if is_now else "runs.delete_tip"))
+
+    @staticmethod
+    def _figures(step: int, series: Table, evaluations: Table, graph: Graph) -> tuple[str, str, str]:
+        """Steps, loss, the best value of the held-out samples."""
+        loss, best = runs.last_loss(series), runs.best_metric(evaluations, graph.run.judged_by)
+        return f"{step:,}", "" if loss is None else f"{loss:.4g}", "" if best is None else f"{best[0]} {best[1]:.4g}"
+
+    def _follow(self, now: float) -> None:
+        """The run of now as it is, which its folder says only after a while."""
+        record, graph = self._core.trainer.record, self._core.document.graph
+        if not self._now or now - self._followed < FOLLOW_EVERY_S:
+            return
+        self._followed = now
+        if record.version != self._heard:
+            self._heard = record.version
+            for cell, words in zip(self._now, self._figures(record.step, *record.tables, graph), strict=True):
+                dpg.set_value(cell, words)
 
     def _lay_over(self, path: str, sender: Tag, on: bool) -> None:
         self._past.lay_over(path, on)
@@ -199,7 +222,7 @@ class Runs:
         with dpg.group(horizontal=True):
             path = Path(checkpoint.path)
             self.resumes[checkpoint.path] = resume = dpg.add_button(
-                label=text("checkpoints.resume"), small=True, callback=partial(self._core.trainer.resume, path)
+                label=text("checkpoints.resume"), small=True, callback=partial(self._core.trainer.resume, path, run)
             )
             theme.tip(resume, text("checkpoints.resume_tip"))
             button = dpg.add_button(label=icon("delete"), small=True, callback=partial(self._ask_delete_file, checkpoint))

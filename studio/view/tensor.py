@@ -122,6 +122,7 @@ class TensorPanel:
             return
         if node != self.node:
             self.node, self.tensors = node, ()
+            self._hear(None, "")  # nothing of the node before is shown under the name of this one
         if self.held and self._held_seen is not core.trainer.problems:
             self._held_seen, self.batch = core.trainer.problems, TRAINING
         self._looks.want("tensors", node, partial(_tensors, node=node), partial(self._hear_tensors, node), now)

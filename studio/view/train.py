@@ -57,7 +57,7 @@ class Train:
             with dpg.tooltip(self.fault, delay=0.3):
                 self._fault_tip: Tag = theme.sized(dpg.add_text(""), wrap=460)
             self._values: Tag = dpg.add_text("", wrap=0)
-            self._held_out: Tag = dpg.add_text("", wrap=0, color=theme.DIM, show=False)
+            self._held_out: Tag = dpg.add_text("", wrap=0, color=theme.DIM)  # its row is always there: nothing jumps
             self._live_box: Tag = dpg.add_group()
 
     def _button(self, name: str, flow: Flow) -> None:
@@ -107,8 +107,7 @@ class Train:
         dpg.set_value(self._fault_tip, fault)
         dpg.configure_item(self.fault, show=bool(fault))
         held = [f"{name} {points.values[-1]:.4g}" for name, points in record.held_out.items() if points.values]
-        dpg.set_value(self._held_out, f"{text('train.held_out')}:  {'   '.join(held)}")
-        dpg.configure_item(self._held_out, show=bool(held))
+        dpg.set_value(self._held_out, f"{text('train.held_out')}:  {'   '.join(held)}" if held else "")
         running, open_ = phase == messages.RUNNING, trainer.has_session
         enabled = {
             "run": not running and not compiling, "pause": running or phase == messages.PAUSED, "stop": open_, "reset": open_,
@@ -119,7 +118,9 @@ class Train:
 
     def _progress(self) -> str:
         trainer = self._core.trainer
-        words = [text("train.steps_of", step=f"{trainer.record.step:,}", total=f"{trainer.total_steps:,}")]
+        step, total = trainer.record.step, trainer.total_steps
+        beyond = step > total  # single steps and timed ones go on after the last one of a run
+        words = [text("train.steps" if beyond else "train.steps_of", step=f"{step:,}", total=f"{total:,}")]
         if trainer.phase == messages.RUNNING and trainer.record.steps_per_second:
             words.append(text("train.rate", rate=f"{trainer.record.steps_per_second:,.0f}"))
             if trainer.time_left_s is not None:

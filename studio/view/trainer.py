@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from munet import Carried, Evaluated, Finished, Problem, Saved, Session
-from munet.inspect import LiveParameter, PassView, Timings
+from munet.inspect import LiveParameter, PassView, PastRun, Timings
 from studio import messages as say
 from studio import runs
 from studio.document import Document
@@ -53,6 +53,7 @@ class Trainer:
         self.folders: list[Path] = []  # those of this project's runs since it was opened
         self.runs_version = 0  # another run, or another checkpoint
         self.saved_step = -1  # of the last checkpoint
+        self._untitled = runs.new_name()  # under which runs of a project without file and name are kept
         self.runs_root: Path | None = None  # where runs are kept; None = beside the user's state
         self._essences = Essences()
         self._submitted: Essence | None = None  # what of the drawing matters to the session, as it was last handed over
@@ -60,6 +61,7 @@ class Trainer:
         self._refused = False  # the session has another drawing, as it could not take that one
         self._told_at = -1e9  # when something was told that is worth more than the name of a phase
         self._moving = False
+        self._gone_back_to: PastRun | None = None  # the run whose checkpoint was asked for last
         self._awaited: set[str] = set()  # what the worker was asked for and has not yet brought
         self._answers: dict[str, Callable[[Any], None]] = {}
         self._stay = {"passes"}  # tags whose answers go to nobody who may be gone
@@ -122,7 +124,8 @@ class Trainer:
     @property
     def runs_folder(self) -> Path:
         """Where runs of the project lie."""
-        return runs.folder_of(self._document.path, self._document.graph.name, self.runs_root)
+        name = self._document.graph.name or self._untitled
+        return runs.folder_of(self._document.path, name, self.runs_root)
 
     def step(self, count: int = 1) -> None:
         if self.hand_over():
@@ -161,9 +164,11 @@ class Trainer:
         self._awaited.add("save")
         self.jobs.submit(say.Save(keep=say.Keep(runs.new_folder(self.runs_folder), self._preferences().checkpoint_every_s)))
 
-    def resume(self, checkpoint: Path) -> None:
-        """Go on from a checkpoint, with the drawing as it is now: what of it fits is taken, the rest starts anew."""
+    def resume(self, checkpoint: Path, run: PastRun) -> None:
+        """Go back to a checkpoint of a run and hold there, with the drawing as it is now: what of it fits is taken, the rest
+        starts anew."""
         if self.hand_over():
+            self._gone_back_to = run
             self._awaited.add("load")
             self.jobs.submit(say.Load(checkpoint, partial=True))
 
@@ -215,7 +220,10 @@ class Trainer:
     def hand_over(self) -> bool:
         """Let the session have the drawing as it is now; whether it can be trained."""
         graph = self._document.graph
-        if not graph.nodes or not self._may_run():
+        if not graph.nodes:
+            self._tell(text("train.empty"), True)
+            return False
+        if not self._may_run():
             self._tell(text("view.cannot_run"), True)
             self.refusals += 1
             return False
@@ -254,6 +262,7 @@ class Trainer:
             self._awaited.clear()
             self._answers.clear()
         self._submitted, self._refused, self._moving = None, False, False
+        self._untitled = runs.new_name()
         self.record.clear()
         self.folder, self.folders, self.live, self.saved_step = None, [], {}, -1
         self.runs_version += 1
@@ -335,6 +344,9 @@ class Trainer:
         self.device, self.device_notes, self.live = message.device, message.notes, dict(message.live)
         self.timings = None
         if message.carried is not None and message.carried.source == "checkpoint":
+            past = self._gone_back_to
+            if past is not None and Path(past.path) != self.folder:  # what was heard so far is of another run
+                self.record.take_up(past.series, past.evaluations)
             self.record.go_back(message.step)
             self.folder = None
             self.runs_version += 1
@@ -342,7 +354,8 @@ class Trainer:
         self.problems = ()
         if message.carried is not None:
             why, self._recompiled = self._recompiled, ""
-            self._say(why or carried_text(message.carried))
+            more = text("train.goes_on") if message.carried.source == "checkpoint" else ""
+            self._say(why or carried_text(message.carried) + more)
         elif message.moved:
             self._moving = False
             self._say(text("train.moved", device=message.device, step=message.step))

@@ -237,7 +237,7 @@ def test_a_rename_keeps_what_was_trained_and_checkpoints_of_before_fit(core: Cor
     assert (after["learner/dense/weight/m"] == before["adam/linear 1/weight/m"]).all()
     trainer.step(5)
     until(core, lambda: trainer.record.step == 25 and trainer.phase == messages.PAUSED)
-    trainer.resume(checkpoint)
+    trainer.resume(checkpoint, read_run(checkpoint.parent))
     until(core, lambda: trainer.record.step == 20 and not trainer.busy)
     assert (states(core)["learner/dense/weight/m"] == before["adam/linear 1/weight/m"]).all()
     core.document.undo()
@@ -245,3 +245,64 @@ def test_a_rename_keeps_what_was_trained_and_checkpoints_of_before_fit(core: Cor
     core.refresh()
     until(core, lambda: trainer.is_current and trainer.phase == messages.PAUSED)
     assert all((array == before[name]).all() for name, array in states(core).items())
+
+
+def test_a_checkpoint_has_the_metrics_of_its_own_step_and_brings_them_back(core: Core) -> None:
+    trainer = core.trainer
+    trainer.step(7)
+    until(core, lambda: trainer.record.step == 7 and trainer.phase == messages.PAUSED)
+    trainer.evaluate()
+    until(core, lambda: bool(trainer.record.held_out))
+    first = dict(trainer.record.last)
+    trainer.save_checkpoint()
+    until(core, lambda: trainer.saved_step == 7)
+    folder = trainer.folder
+    assert folder is not None
+    trainer.step(6)
+    until(core, lambda: trainer.record.step == 13 and trainer.phase == messages.PAUSED)
+    last = dict(trainer.record.last)
+    trainer.save_checkpoint()
+    until(core, lambda: trainer.saved_step == 13)
+    run = read_run(folder)
+    by_step = {checkpoint.step: checkpoint.metrics for checkpoint in run.checkpoints}
+    assert by_step[7].items() >= first.items() and "test.loss" in by_step[7]
+    assert dict(by_step[13]) == last  # no evaluation of an older step
+    trainer.reset()
+    until(core, lambda: trainer.phase == messages.READY)
+    trainer.step(3)
+    until(core, lambda: trainer.record.step == 3 and trainer.phase == messages.PAUSED)
+    trainer.resume(folder / "step-13.safetensors", run)
+    until(core, lambda: trainer.record.step == 13 and not trainer.busy)
+    assert trainer.record.last == last and text("train.goes_on") in core.message
+
+
+def test_messages_go_with_their_moment_and_the_log_keeps_them(core: Core) -> None:
+    core.say("something failed", error=True)
+    core.edit(Rename("nowhere", "adam"))
+    assert core.message_is_error  # that edit was refused
+    core.edit(Rename("linear 1", "dense"))
+    assert core.message == "" and "something failed" in core.log.text
+    core.say("told")
+    core.tick(time.monotonic())
+    assert core.message == "told"
+    core.tick(time.monotonic() + 11.0)
+    assert core.message == ""
+    core.say("failed", error=True)
+    core.tick(time.monotonic() + 11.0)
+    assert core.message == "failed"
+    core.open(project("xor"), None)
+    assert core.message == ""
+
+
+def test_an_empty_drawing_is_no_drawing_with_problems(core: Core) -> None:
+    core.open(replace(project("xor"), name="", nodes={}, edges=()), None)
+    core.trainer.run()
+    assert core.message == text("train.empty") and core.trainer.refusals == 0
+
+
+def test_projects_without_a_name_share_no_runs(core: Core) -> None:
+    core.open(replace(project("xor"), name=""), None)
+    one = core.trainer.runs_folder
+    assert one == core.trainer.runs_folder
+    core.open(replace(project("xor"), name=""), None)
+    assert core.trainer.runs_folder != one
