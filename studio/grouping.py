@@ -239,6 +239,25 @@ def given_out(part: Graph, node: str) -> dict[str, str]:
     return {str(border.params.get("param")): str(border.params.get("name")) for border in borders}
 
 
+def set_outside(state: State, node: str, param: str) -> tuple[Any, str] | None:
+    """The value that a parameter of a node of the drawing shown is given from outside, and the instance that gives it; None where
+    the node's own value holds. Of instances around each other the outermost one decides."""
+    parts, part = [state.graph], state.graph
+    for id_ in state.inside:
+        part = state.graph.subgraphs[str(part.nodes[id_].params.get("graph"))]
+        parts.append(part)
+    found: tuple[Any, str] | None = None
+    for depth in range(len(state.inside), 0, -1):
+        name = given_out(parts[depth], node).get(param)
+        if name is None:
+            break
+        instance = parts[depth - 1].nodes[state.inside[depth - 1]]
+        if name in instance.params:
+            found = instance.params[name], instance.id
+        node, param = instance.id, name
+    return found
+
+
 def name_for(part: Graph, node: str, param: str) -> str:
     """A free name under which a parameter may be given out: its own, else with the node's before it."""
     taken = {str(n.params.get("name")) for n in part.nodes.values() if n.operator == PARAMETER}

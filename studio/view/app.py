@@ -23,7 +23,7 @@ from studio.texts import text
 from studio.view import imgui, theme
 from studio.view.actions import Actions
 from studio.view.arranging import Arranging
-from studio.view.canvas import Canvas, status_color
+from studio.view.canvas import Canvas
 from studio.view.code import Code
 from studio.view.comfort import Comfort
 from studio.view.core import Core
@@ -51,6 +51,7 @@ from studio.view.problems import Problems
 from studio.view.runs import Runs
 from studio.view.searchbox import Search
 from studio.view.shaders import Shaders
+from studio.view.statusline import StatusLine
 from studio.view.subgraphs import Subgraphs
 from studio.view.tensor import TensorPanel
 from studio.view.timeline import TimelinePanel
@@ -84,7 +85,7 @@ class App:
         self._waking, self._typed = Waking(), False
         self._sleeps = False
         self._phase_seen = ""
-        self._titled, self._status_seen, self._opened_seen, self._refusals_seen = "", -1, 0, 0
+        self._titled, self._opened_seen, self._refusals_seen = "", 0, 0
         self._anew, self._lay_again = False, False
         self._stats, self._stats_at = stats, 0.0
         dpg.create_context()
@@ -135,7 +136,7 @@ class App:
             self.comfort.start.show()
         if preferences:
             self.comfort.settings.open(preferences)
-        self._titled, self._status_seen, self._drawn, self._lay_again = "", -1, 0, True
+        self._titled, self._drawn, self._lay_again = "", 0, True
         _keep_from_collector()
 
     def _stays(self, item: Tag) -> bool:
@@ -156,7 +157,7 @@ class App:
         self.search, self.dialogs = Search(core), Dialogs(core)
         self.problems = Problems(core, box("problems"), status, lambda: self.panels.show("problems"))
         self.stats: Tag = dpg.add_text("", parent=status, color=theme.DIM, show=self._stats)
-        self._status: Tag = dpg.add_text("", parent=status)
+        self._status = StatusLine(core, status)
         self.actions = Actions(
             core, self.canvas, self.dialogs, self.problems, self._cancel,
         )  # fmt: skip
@@ -200,7 +201,7 @@ class App:
             lambda: self._typed or self._is_typing(), font, self.build_anew,
         )  # fmt: skip
         self.mouse = Mouse(core, self.canvas, self.editing.asked)
-        self.tip = Tip(core, self.mouse, self.editing)
+        self.tip = Tip(core, self.mouse, self.editing, lambda: self.comfort.keyboard.events)
 
     def _build_looks(self) -> None:
         """What looks into the network."""
@@ -344,12 +345,7 @@ class App:
             begins = self._phase_seen == messages.RUNNING and not core.trainer.record.step
             if begins and self.panels.is_seen("problems") and not self.problems.all:
                 self.panels.show("plots")  # whoever begins to train wants to see the curve, not that nothing is wrong
-        if core.status_version != self._status_seen:
-            self._status_seen = core.status_version
-            words = core.message.partition("\n")[0]
-            dpg.set_value(self._status, words)
-            theme.redress(self._status, words)
-            dpg.configure_item(self._status, color=status_color(core.trainer.phase, core.message_is_error))
+        self._status.sync()
         mark = " *" if core.document.dirty else ""
         title = f"{core.document.name or text('view.untitled')}{mark} - MuNet Studio"
         if title != self._titled:

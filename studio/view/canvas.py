@@ -19,9 +19,9 @@ from studio.view.minimap import Minimap
 from studio.view.overlay import Frames, Gestures, LegendBox, Pulse
 from studio.view.pictures import Pictures
 
-OPEN_ZOOM = 0.7  # a project is not opened smaller
+OPEN_ZOOM = 0.55  # a project is not opened smaller
 LEAST_WIDTH = 120  # of the plot once the window has been laid out, pixels
-LAYERS = ("frames", "wires", "pulse", "nodes", "previews", "raised", "tool", "legend", "map")  # from below
+LAYERS = ("frames", "wires", "notes", "pulse", "nodes", "previews", "raised", "tool", "legend", "map")  # from below
 
 
 class Canvas:
@@ -44,7 +44,7 @@ class Canvas:
         self.pictures = Pictures(core, self._layers, self.pen, self._look)
         self.minimap = Minimap(core, self._layers["map"])
         self.pulse = Pulse(core, self._layers["pulse"])
-        self._frames = Frames(core, self._layers["frames"], self.pen)
+        self._frames = Frames(core, self._layers["frames"], self._layers["notes"], self.pen)
         self._gestures = Gestures(core, self._layers["tool"], self.pen)
         self._legend = LegendBox(core, self._layers["legend"], self.pen)
         self._camera_seen: object = None

@@ -8,13 +8,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from munet import Node
+from munet import Frame, Node
 from munet.inspect import DeclarationView, ParamView
 from studio import helping
-from studio.commands import Rename, SetField, SetParam, SetProject
+from studio.commands import EditFrame, Rename, SetField, SetParam, SetProject
 from studio.document import Command
 from studio.edits import BORDERS
-from studio.grouping import given_out, name_for
+from studio.grouping import given_out, name_for, set_outside
 from studio.icons import icon
 from studio.keys import with_key
 from studio.nodeviews import CATEGORY_COLORS, PLAIN, declaration_of
@@ -22,6 +22,7 @@ from studio.subgraph_commands import Promote, TakeBack
 from studio.texts import text
 from studio.values import shared, typed
 from studio.view import theme
+from studio.view.contextmenu import FRAME_COLORS
 from studio.view.core import Core
 from studio.view.gui import Tag, clear, dpg, is_typing
 from studio.view.help import Help
@@ -59,9 +60,12 @@ class Inspector:
         shown: object = tuple((id_, document.part.nodes[id_].params, document.part.nodes[id_].operator) for id_ in chosen)
         if node is not None:
             given = tuple(given_out(document.part, node.id).items())
+            given += tuple(set_outside(document.state, node.id, param) for param, _ in given)
             shown = (replace(node, position=(0.0, 0.0)), tuple(core.problems.get(node.id, ())), given)
         project = (document.graph.run, document.part.note) if node is None else None
-        known = (shown, document.state.inside, project, document.graph.name, theme.scale())
+        framed = {index: document.part.frames[index] for index in document.selection.frames} if not chosen else {}
+        frames = tuple((index, frame.title, frame.note, frame.color) for index, frame in framed.items())
+        known = (shown, frames, document.state.inside, project, document.graph.name, theme.scale())
         if known == self._seen or is_typing(self.inputs):
             return
         self._seen = known
@@ -75,8 +79,44 @@ class Inspector:
             self._node(node)
         elif chosen:
             self._several([document.part.nodes[id_] for id_ in chosen])
+        elif len(framed) == 1:
+            self._frame(*next(iter(framed.items())))
+        elif document.state.inside:
+            self._subgraph()
         else:
             self._project()
+
+    # -- a frame, a subgraph -------------------------------------------------------------------------------------------
+
+    def _frame(self, index: int, frame: Frame) -> None:
+        def change(name: str, given: str) -> EditFrame:
+            return EditFrame(index, {name: given}, f"frame {index} {name}")
+
+        colors = {"#{:02x}{:02x}{:02x}".format(*color): text(f"menu.{name}") for name, color in FRAME_COLORS}
+        with dpg.group(parent=self._box):
+            title = dpg.add_input_text(
+                default_value=frame.title, hint=text("view.frame_title"), width=-1, on_enter=True,
+                callback=lambda sender, given: self._core.edit(change("title", given)),
+            )  # fmt: skip
+            self._fields["title"] = theme.dress(title, frame.title)
+            dpg.add_text(text("view.frame"), color=theme.DIM)
+            self._fields["color"] = dpg.add_combo(
+                list(colors.values()), default_value=colors.get(frame.color.lower() or next(iter(colors)), frame.color), width=-1,
+                callback=lambda sender, given: self._core.edit(
+                    change("color", next(code for code, name in colors.items() if name == given))
+                ),
+            )  # fmt: skip
+            theme.tip(self._fields["color"], text("view.frame_color"))
+            self.inputs |= {title, self._fields["color"]}
+            self._note(frame.note, lambda given: change("note", given))
+
+    def _subgraph(self) -> None:
+        """The definition that is shown: whose note it is."""
+        name = self._core.document.state.owner
+        with dpg.group(parent=self._box):
+            words = text("view.of_subgraph", name=name)
+            theme.dress(dpg.add_text(words, wrap=0), words)
+            self._note(self._core.document.part.note, lambda given: SetProject(note=given, merge=f"note of {name}"))
 
     # -- a node --------------------------------------------------------------------------------------------------------
 
@@ -172,6 +212,13 @@ class Inspector:
                     self._row((node.id,), param, [node.params.get(param.name, param.default)])
                     if inside:
                         self._promotion(node.id, param.name, given.get(param.name, ""))
+                outside = set_outside(self._core.document.state, node.id, param.name) if inside else None
+                if outside is not None:
+                    value, instance = outside
+                    with dpg.table_row():
+                        dpg.add_text("")
+                        words = text("promote.outside", value=typed(value), instance=instance)
+                        theme.dress(dpg.add_text(words, wrap=0, color=theme.ACCENT), words)
 
     def _rows(self, ids: tuple[str, ...], params: list[tuple[ParamView, list[Any]]]) -> None:
         dpg.add_separator()

@@ -22,6 +22,7 @@ class Mouse:
         self._core, self.canvas, self._asked = core, canvas, asked
         self._last: Point = (-1.0, -1.0)
         self._in_map = False  # the minimap is dragged
+        self.presses = 0  # of buttons and the wheel
         self.events = 0  # counts what came in: the window stays awake
         with dpg.handler_registry():  # a press comes before the double click that it is a part of
             dpg.add_mouse_click_handler(callback=self._press)
@@ -50,6 +51,7 @@ class Mouse:
 
     def _press(self, sender: int, button: int) -> None:
         self.events += 1
+        self.presses += 1
         if not self.canvas.is_hovered or button not in BUTTONS:
             return
         screen = self.canvas.at_mouse()
@@ -84,8 +86,14 @@ class Mouse:
 
     def _wheel(self, sender: int, notches: float) -> None:
         self.events += 1
+        self.presses += 1
         if self.canvas.is_hovered:
             self._do(self._core.tool.wheel(self.pointer(), float(notches)))
+
+    @property
+    def place(self) -> Point:
+        """Where the mouse was last seen to move, in pixels from the canvas' corner."""
+        return self._last
 
     @property
     def hovered(self) -> Hit | None:

@@ -16,6 +16,7 @@ from studio.view.core import Core
 from studio.view.drawing import CLEAR, SMALL_SIZE, TEXT_SIZE, TITLE_SIZE, Pen
 from studio.view.gui import Tag, dpg
 
+NOTE_ROW = 19.0  # canvas units
 PULSE_S, PULSES_A_SECOND = 5.0, 1.6
 FRAME_COLOR: Color = (59, 110, 180)
 LEGEND_WIDTH, LEGEND_ROW, LEGEND_GAP = 150.0, 17.0, 12.0  # pixels
@@ -31,14 +32,14 @@ def frame_color(given: str) -> Color:
     return red, green, blue
 
 
-def wrapped(words: str, room: float, pen: Pen) -> list[str]:
+def wrapped(words: str, room: float, pen: Pen, size: int = TEXT_SIZE) -> list[str]:
     """Lines that are no wider than there is room for."""
     lines: list[str] = []
     for paragraph in words.splitlines():
         line = ""
         for word in paragraph.split(" "):
             longer = f"{line} {word}" if line else word
-            if line and pen.width(longer) > room:
+            if line and pen.width(longer, size) > room:
                 lines.append(line)
                 longer = word
             line = longer
@@ -47,8 +48,11 @@ def wrapped(words: str, room: float, pen: Pen) -> list[str]:
 
 
 class Frames:
-    def __init__(self, core: Core, layer: Tag, pen: Pen):
-        self._core, self._layer, self._pen = core, layer, pen
+    """Frames below everything, their notes above the wires: below the title where there is room above the frame's nodes, else
+    above the frame."""
+
+    def __init__(self, core: Core, layer: Tag, notes: Tag, pen: Pen):
+        self._core, self._layer, self._notes, self._pen = core, layer, notes, pen
         self._seen: object = None
 
     def redraw(self) -> None:
@@ -57,11 +61,13 @@ class Frames:
     def sync(self) -> bool:
         """Whether anything was drawn."""
         chosen = self._core.document.selection.frames
-        now = (self._core.scene.frames, chosen)
+        noted = {index: self._room(index) for index, frame in enumerate(self._core.scene.frames) if frame.note}
+        now = (self._core.scene.frames, chosen, noted)
         if now == self._seen:
             return False
         self._seen = now
         dpg.delete_item(self._layer, children_only=True)
+        dpg.delete_item(self._notes, children_only=True)
         for index, frame in enumerate(self._core.scene.frames):
             left, top, right, bottom = frame_rect(frame)
             color = frame_color(frame.color)
@@ -71,11 +77,27 @@ class Frames:
             dpg.draw_rectangle((left, top), (right, top + FRAME_HEAD), color=CLEAR, fill=(*color, 60), **common)
             room = right - left - 20
             self._pen.text((left + 10, top + 5), self._pen.fitted(frame.title, room, TITLE_SIZE), self._layer, TITLE_SIZE)
-            for row, line in enumerate(wrapped(frame.note, room, self._pen)):  # below: there its nodes do not cover it
-                self._pen.text((left + 10, bottom + 6 + 17 * row), line, self._layer, TEXT_SIZE, theme.DIM)
+            if frame.note:
+                self._note(wrapped(frame.note, room, self._pen, TITLE_SIZE), (left, top), right - left, noted[index])
             grip = [(right - 4, bottom - 14), (right - 4, bottom - 4), (right - 14, bottom - 4)]
             dpg.draw_polyline(grip, parent=self._layer, color=(*color, 200), thickness=2)
         return True
+
+    def _room(self, index: int) -> float:
+        """Height between a frame's title and what lies highest in it."""
+        scene = self._core.scene
+        _, top, _, bottom = frame_rect(scene.frames[index])
+        rect = scene.bounds_of(scene.nodes_of_frame(index))
+        return (rect[1] if rect is not None else bottom) - top - FRAME_HEAD
+
+    def _note(self, lines: Sequence[str], corner: tuple[float, float], width: float, room: float) -> None:
+        left, top = corner
+        height = NOTE_ROW * len(lines) + 8
+        y = top + FRAME_HEAD + 2 if height + 4 <= room else top - height - 4
+        low, high = (left + 4, y), (left + width - 4, y + height)
+        dpg.draw_rectangle(low, high, parent=self._notes, color=CLEAR, fill=(*theme.BAR, 225), rounding=4)
+        for row, line in enumerate(lines):
+            self._pen.text((left + 10, y + 4 + NOTE_ROW * row), line, self._notes, TITLE_SIZE)
 
 
 class Gestures:

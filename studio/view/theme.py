@@ -126,6 +126,15 @@ def shortened(words: str, room: float) -> str:
     return words if size[0] <= room else "…" + words[-max(1, int(len(words) * room / size[0]) - 2) :]
 
 
+def cut(words: str, room: float) -> str:
+    """A text, or its beginning and dots: as much as fits into so many pixels."""
+    size = dpg.get_text_size(words, font=font_for(words) or 0)  # which knows nothing of the scale
+    width = size[0] * dpg.get_global_font_scale() if size else 0.0
+    if width <= max(room, 1.0):  # or not known: before the first frame
+        return words
+    return words[: max(1, int(len(words) * max(room, 1.0) / width) - 2)] + "…"
+
+
 def tip(item: Tag, words: str) -> None:
     """A tooltip, after a moment."""
     with dpg.tooltip(item, delay=0.4, show=dpg.get_item_configuration(item)["show"]) as made:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from studio import hovertext
 from studio.hit import Hit
+from studio.nodeviews import Point
 from studio.view import theme
 from studio.view.core import Core
 from studio.view.drawing import BADGE_HIGH, BADGE_LOW, NEAR_ZOOM, badge_width
@@ -18,10 +20,15 @@ WRAP, ROOM = 400, 16
 
 
 class Tip:
-    """A window of its own: Dear PyGui has no tooltip for a plot."""
+    """A window of its own: Dear PyGui has no tooltip for a plot. `keys` counts key presses.
 
-    def __init__(self, core: Core, mouse: Mouse, editing: Editing):
-        self._core, self._mouse, self._editing = core, mouse, editing
+    After a press or a key, and when the drawing has changed beneath it, nothing is told until the mouse moves.
+    """
+
+    def __init__(self, core: Core, mouse: Mouse, editing: Editing, keys: Callable[[], int]):
+        self._core, self._mouse, self._editing, self._keys = core, mouse, editing, keys
+        self._done: object = None
+        self._quiet_at: Point | None = None
         self._on: object = None
         self._since = 0.0
         self.text = ""  # what is shown
@@ -32,7 +39,12 @@ class Tip:
             self._label: Tag = dpg.add_text("", wrap=WRAP)
 
     def sync(self) -> None:
-        hit = None if self._editing.is_typing else self._hovered()
+        done = (self._mouse.presses, self._keys(), self._core.document.version, self._core.document.state.inside)
+        if done != self._done:
+            self._done, self._quiet_at = done, self._mouse.place
+        elif self._quiet_at != self._mouse.place:
+            self._quiet_at = None
+        hit = None if self._editing.is_typing or self._quiet_at is not None else self._hovered()
         now = time.monotonic()
         if hit != self._on:
             self._on, self._since = hit, now
