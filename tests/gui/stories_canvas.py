@@ -205,7 +205,7 @@ def menus(hand: Hand) -> None:
     assert "reroute" in document.part.nodes
     hand.key("ctrl+z")
     hand.click(hand.socket("a", "out", "y"), 3)
-    hand.press(popup.buttons["Remove 1 wires"])
+    hand.press(popup.buttons["Remove 1 wire"])
     assert wires(hand) == []
     hand.key("ctrl+z")
     # A frame: a drag takes what is inside along, the corner sizes it, its title and note in place, another colour.
