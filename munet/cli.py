@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import sys
 import time
@@ -333,8 +334,9 @@ def stopping_on_interrupt(session: Session) -> Iterator[list[int]]:
         elif len(came) > 1:
             raise KeyboardInterrupt
         session.stop()
-        with contextlib.suppress(OSError, RuntimeError):  # the signal may have come in the middle of printing
-            err.print("stopping after the steps under way; once more ends at once without saving")
+        if not err.quiet:
+            with contextlib.suppress(OSError):  # not by `err`: the signal may have come in the middle of its printing
+                os.write(sys.stderr.fileno(), b"stopping after the steps under way; once more ends at once without saving\n")
 
     names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
     known = [signal.Signals[name] for name in names]

@@ -113,8 +113,5 @@ def test_a_state_that_is_not_finite_itself_is_named(device: str) -> None:
 
 
 def test_a_rate_beyond_f32_is_refused_by_name() -> None:
-    with Session.open(falling(0.1), device="cpu") as session:
+    with Session.open(falling(0.1), device="cpu") as session, pytest.raises(MunetError, match=r"lr is 1e\+300"):
         session.set("descent", "lr", 1e300)
-        with pytest.raises(MunetError, match=r"step 1: the number descent.lr is 1e\+300"):
-            for _ in session.train(5):
-                pass

@@ -188,7 +188,7 @@ def test_a_wire_that_does_not_fit_is_refused_with_its_reason():
     mouse.drag(mouse.socket("d", "out", "label"), mouse.socket("l", "in", "x"))
     refused = mouse.asked[-1]
     assert isinstance(refused, Refused)
-    assert refused.refusal.reason == "d.label is u8; l.x takes floats."
+    assert refused.refusal.reason == "d.label is u8, but l.x takes floats."
     assert mouse.document.graph.edges == ()
     cycle = Mouse(Document(relus(3)))
     cycle.drag(cycle.socket("r2", "out", "y"), cycle.socket("r0", "in", "x"))
