@@ -181,9 +181,8 @@ def actions(hand: Hand) -> None:
         core.message = ""
         app.actions.run(name)
         hand.frames(2)
-        if core.message_is_error and core.message != text(
-            "job.idle"
-        ):  # what an action before asked of the project that is closed now
+        stale = core.message == text("job.idle")  # asked by an action before, of the project that is closed now
+        if core.message_is_error and not stale:
             refused[name] = core.message
         hand.key("Escape")
     assert set(refused) <= set(NEEDS_MORE), refused
