@@ -9,13 +9,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from munet.engine.codegen.metadata import read_source
+from munet.engine.codegen.metadata import MAX_SOURCE_BYTES, read_source
 from munet.engine.codegen.own_variants import Fault, Mark, faults, used, whole_asset
 from munet.engine.codegen.requirements import LIMITS
 from munet.engine.codegen.shader_asset import Asset, Configuration, Variant, asset_names
 from munet.engine.codegen.verdicts import Judged, record_of
 from munet.engine.device import DeviceInfo
-from munet.engine.errors import DeclarationError
+from munet.engine.errors import DeclarationError, ProjectError
+from munet.engine.files import read_file
 
 OK, UNVERIFIED, REFUSED, WRONG, BROKEN = "ok", "unverified", "refused", "wrong", "broken"
 
@@ -166,8 +167,8 @@ def _source_now(path: Path) -> tuple[str, bool]:
         return read_source(path), True
     except DeclarationError:
         try:
-            return path.read_text(encoding="utf-8", errors="replace"), False
-        except OSError:
+            return read_file(path, MAX_SOURCE_BYTES).decode(errors="replace"), False  # a pipe would keep whoever reads it waiting
+        except ProjectError:
             return "", False
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from munet import shaders
 from munet.engine import settings
+from munet.engine.asset_views import asset_views
 from munet.engine.codegen.asset_choice import choose
 from munet.engine.codegen.own_variants import faults, set_used, used, whole_asset
 from munet.engine.codegen.shader_asset import GENERIC, load_asset
@@ -202,3 +203,5 @@ def test_a_pipe_in_place_of_a_variant_is_told(tmp_path: Path, monkeypatch: pytes
     os.mkfifo(tmp_path / "contraction" / "mine.comp")
     found = faults("contraction")
     assert [mark.message for fault in found for mark in fault.marks if "this is a pipe" in mark.message]
+    views = {view.name: view for asset in asset_views(GPU) for view in asset.variants}  # and nobody waits for the pipe
+    assert (views["mine"].source, views["mine"].readable) == ("", False)
