@@ -13,13 +13,13 @@ import pytest
 import munet.nodes  # noqa: F401  # fills the registry
 from munet.engine.autodiff import depends, gradients
 from munet.engine.builder import Builder
-from munet.engine.dtypes import I32
+from munet.engine.dtypes import F32, I32
 from munet.engine.errors import GraphError
 from munet.engine.ir.evaluate import evaluate
 from munet.engine.ir.module import Op, Source, Value
 from munet.engine.ir.verify import verify
 from munet.engine.operator import Array
-from munet.nodes.activations import relu
+from munet.nodes.activations import relu, softmax
 from munet.nodes.arithmetic import cast, div, maximum, stop_gradient, where
 from munet.nodes.convolution import convolution
 from munet.nodes.indexing import one_hot, take_rows
@@ -195,3 +195,31 @@ def test_gradient_ops_are_filed_under_the_op_they_belong_to():
         gradients(b, loss, [x])
     added: list[Op] = b.ops[before:]
     assert {op.origin for op in added if op.operator != "constant"} == {("square", "gradient"), ("total", "gradient")}
+
+
+def test_the_gradient_of_softmax_has_a_gradient() -> None:
+    """It is written by hand in terms of its result; against central differences of the formula, in double precision."""
+
+    def slope(x: Array, w: Array) -> Array:
+        powers = np.exp(x - x.max(-1, keepdims=True))
+        y = powers / powers.sum(-1, keepdims=True)
+        return y * (w - (w * y).sum(-1, keepdims=True))
+
+    b = Builder("twice")
+    with b.active():
+        x, w, v = (b.source(Source(name, "data", Value((3, 5), F32, name))) for name in "xwv")
+        (once,) = gradients(b, sum_(softmax(x) * w), [x])
+        (twice,) = gradients(b, sum_(once * v), [x])
+        b.outputs.update(once=once, twice=twice)
+        module = b.finish()
+    rng = np.random.default_rng(0)
+    arrays = {name: rng.normal(size=(3, 5)) for name in "xwv"}
+    found = evaluate(module, arrays)[0]
+    np.testing.assert_allclose(found["once"], slope(arrays["x"], arrays["w"]), rtol=1e-10, atol=1e-12)
+    expected, step = np.zeros((3, 5)), 1e-6
+    for place in np.ndindex(3, 5):
+        more, less = arrays["x"].copy(), arrays["x"].copy()
+        more[place] += step
+        less[place] -= step
+        expected[place] = ((slope(more, arrays["w"]) - slope(less, arrays["w"])) * arrays["v"]).sum() / (2 * step)
+    np.testing.assert_allclose(found["twice"], expected, atol=1e-8)

@@ -111,12 +111,6 @@ def _factor(form: Form, layout: Layout, which: int, given: Sides | None = None) 
     return kernel.factors(site, kernel.output_indices(at) | sums)[which]
 
 
-def _positions(form: Form, layout: Layout, sides: Sides) -> dict[Value, Index]:
-    """Where an element of each result lies."""
-    at = form.coordinates(_space_index(form, layout, sides)).at
-    return {value: flatten(at[value], value.shape) for value in form.outputs}
-
-
 def _load_function(form: Form, layout: Layout, names: Mapping[Value, str], head: str, which: int) -> list[str]:
     writer = Writer(form.ops, names)
     writer.line(f"return {writer.expr(_factor(form, layout, which))};")
@@ -208,8 +202,13 @@ def _load_by_4(form: Form, layout: Layout, which: int, along: str) -> Load | Non
     load = _only_load(form, _factor(form, layout, which))
     if load is None or load.value.dtype is not F32 or layout.dims[along.upper()] % FOUR:
         return None
-    fours = [_only_load(form, _factor(form, layout, which, sides)) for sides in _fours(layout, along)]
-    return load if _together([flatten(four.index, four.value.shape) for four in fours if four is not None]) else None
+    positions: list[Index] = []
+    for sides in _fours(layout, along):
+        four = _only_load(form, _factor(form, layout, which, sides))
+        if four is None or four.value is not load.value:
+            return None
+        positions.append(flatten(four.index, four.value.shape))
+    return load if _together(positions) else None
 
 
 def _only_load(form: Form, expr: Expr) -> Load | None:
@@ -224,14 +223,15 @@ def _stored_by_4(form: Form, layout: Layout, value: Value) -> bool:
     """Whether four neighbours along n can be stored at once."""
     if value.dtype is not F32 or layout.dims["N"] % FOUR:
         return False
-    return _together([_positions(form, layout, sides)[value] for sides in _fours(layout, "n")])
+    indices = (form.coordinates(_space_index(form, layout, sides)).at[value] for sides in _fours(layout, "n"))
+    return _together([flatten(index, value.shape) for index in indices])
 
 
 def _together(positions: Sequence[Index]) -> bool:
-    """Whether these follow each other in memory, from a multiple of four on, whatever the variables are."""
+    """Whether these four follow each other in memory, from a multiple of four on, whatever the variables are."""
     first = positions[0]
     aligned = not any(step % FOUR for step in (first.const, *(step for _, step in first.terms)))
-    return len(positions) == FOUR and aligned and all(position == first + place for place, position in enumerate(positions))
+    return aligned and all(position == first + place for place, position in enumerate(positions))
 
 
 def _lies_along_sum(form: Form, layout: Layout, which: int) -> bool:
